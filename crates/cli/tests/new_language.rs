@@ -239,5 +239,18 @@ fn imported_models_of_every_tokenizer_are_given_a_language() {
         let own = encode(name, "sw=sw.txt", "own");
         let far = exported.iter().zip(&own).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
         assert!(exported.len() == own.len() && far < 1e-3, "{name}: {far}");
+        // Special tokens are in the file: `transformers` adds none by itself.
+        let json = |file: String| -> serde_json::Value {
+            serde_json::from_slice(&fs::read(folder.join(file)).unwrap()).unwrap()
+        };
+        let tokenizer = json(format!("{hf}/tokenizer.json"));
+        assert!(!tokenizer["post_processor"].is_null(), "{name}");
+        // The language that it knew is exported as it was, without the rows of the new one.
+        let old_hf = format!("{name}-old-hf");
+        let first = after.vocabulary.languages().next().unwrap();
+        run(folder, &format!("hub export --model {name} --lang {first} --out {old_hf}"));
+        let exported = encode(&old_hf, &format!("{known}=en.txt"), "old");
+        let far = exported.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+        assert!(exported.len() == theirs.len() && far < 1e-3, "{name}, what it knew: {far}");
     }
 }

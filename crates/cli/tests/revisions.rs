@@ -57,6 +57,10 @@ layers = [2]
 #[rustfmt::skip]
 const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("align contexts", 2, "magnitude", 0.1116318789406598),
+    ("align many", 1, "loss_hub", 0.03065873460778089),
+    ("align many", 1, "onto_hub", 0.9444444444444443),
+    ("align many", 1, "together", 0.9555555555555556),
+    ("align many", 1, "unmapped", 0.011111111111111112),
     ("align words", 2, "mrr", 0.18954675456759482),
     ("align words", 2, "mrr_chance", 0.09721729189747708),
     ("align words", 2, "mrr_different", 0.18954675456759482),
@@ -72,6 +76,8 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("cka", 2, "rows", 50.0),
     ("cka", 2, "too_long", 0.0),
     ("cka", 2, "used", 50.0),
+    ("corpus alter", 1, "digest of text", 933172209745.0),
+    ("corpus alter", 1, "words", 17.0),
     ("corpus paraphrases", 1, "digest of pairs", 1000107884945.0),
     ("corpus paraphrases", 1, "pairs", 2.0),
     ("corpus prepare", 1, "digest of tokens", 367619695701.5),
@@ -246,8 +252,52 @@ fn measured(folder: &Path) -> BTreeMap<(String, String), f64> {
     put("isogloss corpus paraphrases", "pairs", made["pairs"].as_f64().unwrap());
     let found = fs::read(folder.join("paraphrases.tsv")).unwrap();
     put("isogloss corpus paraphrases", "digest of pairs", digest([found.as_slice()]));
+    let alter =
+        ["corpus", "alter", "--text", "en=bitext.tsv", "--order", "permuted", "--endings", "3"];
+    let made = done(folder, &[&alter[..], &["--lines", "--out", "altered.txt"]].concat());
+    put("isogloss corpus alter", "words", made["words"].as_f64().unwrap());
+    let altered = fs::read(folder.join("altered.txt")).unwrap();
+    put("isogloss corpus alter", "digest of text", digest([altered.as_slice()]));
+    let many = aligned_at_once(folder);
+    put("isogloss align many", "loss_hub", many["loss_hub"].as_f64().unwrap());
+    for (place, map) in ["onto_hub", "together", "unmapped"].into_iter().enumerate() {
+        put("isogloss align many", map, many["mean"][place].as_f64().unwrap());
+    }
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     values.into_iter().map(|(key, values)| (key, mean(values))).collect()
+}
+
+/// Three small spaces that are nearly rotations of one another, and dictionaries of every two.
+fn aligned_at_once(folder: &Path) -> Value {
+    const WORDS: usize = 30;
+    let languages = ["a", "b", "c"];
+    let mut flags = vec!["align".to_owned(), "many".to_owned()];
+    for (number, language) in languages.iter().enumerate() {
+        let mut vectors = format!("{WORDS} 4\n");
+        for word in 0..WORDS {
+            let _ = write!(vectors, "{language}{word}");
+            for axis in 0..4 {
+                // The axes of each language are another permutation of the same.
+                let at = (word * 7 + (axis + number) % 4 * 13) as f64;
+                let noise = ((word + 5 * axis + 11 * number) as f64).sin();
+                let _ = write!(vectors, " {:.5}", at.sin() + 0.4 * noise);
+            }
+            vectors.push('\n');
+        }
+        fs::write(folder.join(format!("{language}.vec")), vectors).unwrap();
+        flags.extend(["--vectors".to_owned(), format!("{language}={language}.vec")]);
+    }
+    for (first, second) in [("a", "b"), ("a", "c"), ("b", "c")] {
+        for (flag, words) in [("--dictionary", 0..15), ("--test-dictionary", 15..WORDS)] {
+            let file = format!("{first}-{second}{flag}.txt");
+            let lines: String =
+                words.map(|word| format!("{first}{word} {second}{word}\n")).collect();
+            fs::write(folder.join(&file), lines).unwrap();
+            flags.extend([flag.to_owned(), format!("{first}-{second}={file}")]);
+        }
+    }
+    flags.extend(["--device", "cpu", "--threads", "1"].map(str::to_owned));
+    done(folder, &flags.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Numbers of the files that a step wrote.

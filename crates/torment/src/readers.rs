@@ -14,6 +14,7 @@ use arrays::{Stack, npy};
 use catalogue::{Catalogue, DownloadOrigin, DownloadRequest};
 use encoder::archive::Archive;
 use geometry::Map;
+use geometry::mining::NearestState;
 use lab::store::Store;
 use lab::study::{CPU, Study, StudyPlan};
 use models::PretrainedModel;
@@ -116,6 +117,7 @@ pub const READERS: &[Reader] = &[
     reader("vectors-gz", "a.vec.gz", "", Gzip, word_vectors),
     reader("vectors-npy", "vectors", "a.npy", Plain, word_vectors_of_array),
     reader("vectors-names", "vectors", "a.vocab", Plain, word_vectors_of_array),
+    reader("mining-state", "mining.state", "", Plain, mining_state),
     reader("alignment-model", "align.model", "", Plain, alignment_model),
     reader("links", "links.txt", "", Plain, links),
     reader("nli", "nli.tsv", "", Plain, nli),
@@ -255,6 +257,18 @@ fn word_vectors(path: &Path) -> Verdict {
 
 fn word_vectors_of_array(folder: &Path) -> Verdict {
     word_vectors(&folder.join("a.npy"))
+}
+
+/// The search whose state is the sample: small, and not begun.
+pub fn mining_search() -> NearestState {
+    NearestState::new("sample", [5, 7], 2)
+}
+
+/// A state that is damaged, or of another search, is not taken up.
+fn mining_state(path: &Path) -> Verdict {
+    let mut damage = None;
+    mining_search().resume(path, &mut |note| damage = Some(note.to_owned()))?;
+    damage.map_or(Ok(()), |note| Err(note.into()))
 }
 
 fn alignment_model(path: &Path) -> Verdict {

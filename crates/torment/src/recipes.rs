@@ -56,7 +56,7 @@ const fn run(name: &'static str, begin: &'static str, resume: &'static str) -> R
 }
 
 /// The commands.
-pub(crate) const RECIPES: [Recipe; 13] = [
+pub(crate) const RECIPES: [Recipe; 14] = [
     run(
         "pretrain",
         "pretrain --world {base}/world --steps 12 --checkpoint-every 2 --evaluate-every 4 --set stages=[] \
@@ -100,6 +100,11 @@ pub(crate) const RECIPES: [Recipe; 13] = [
     seeded(
         "word-align",
         "word-align -p qaa-qab={base}/bitext.tsv --iterations {seed} --out links.txt --save out.model --threads 1",
+    ),
+    seeded(
+        "mine",
+        "mine --model {base}/run --text qaa={base}/text.txt --text qab={base}/text.qab.txt --threshold 1.0{seed} \
+            --work work --out out.tsv --device cpu --threads 1",
     ),
     seeded("hub export", "hub export --model {base}/run{seed} --out out --device cpu --threads 1"),
     seeded(

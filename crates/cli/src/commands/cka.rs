@@ -10,7 +10,7 @@ use geometry::cka::{
     read_labels, within_lengths,
 };
 use geometry::retrieval::RetrievalResult;
-use lab::draw::cka_figure;
+use lab::draw::{Figure, cka_figure};
 use lab::study::Extractor;
 use models::sentences::EncodedPairs;
 use tensor::Device;
@@ -42,19 +42,8 @@ tokens of the second side) subtracted: what sentence length alone explains is go
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cka {
-    /// Vectors: rows x dimension, or layers x rows x dimension; .npy, .npz or safetensors.
-    #[arg(requires = "y", required_unless_present = "models", conflicts_with = "models")]
-    x: Option<PathBuf>,
-
-    /// Other vectors of the same things in the same order.
-    y: Option<PathBuf>,
-
     #[command(flatten)]
-    text: ParallelTextFlags,
-
-    /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
-    #[arg(long, default_value = "all", help_heading = "Input")]
-    layers: Layers,
+    sides: ComparedSides,
 
     /// Subsamples (halves, drawn without replacement) for 95 % intervals [default: 100 for two
     /// matrices, 0 for stacks].
@@ -73,7 +62,50 @@ pub(crate) struct Cka {
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     seed: u64,
 
-    /// Draw the table of layers.
+    #[command(flatten)]
+    output: ComparisonOutput,
+}
+
+/// What is compared layer by layer: two files of vectors, or parallel text through a model.
+#[derive(Args)]
+pub(super) struct ComparedSides {
+    /// Vectors: rows x dimension, or layers x rows x dimension; .npy, .npz or safetensors.
+    #[arg(requires = "y", required_unless_present = "models", conflicts_with = "models")]
+    x: Option<PathBuf>,
+
+    /// Other vectors of the same things in the same order.
+    y: Option<PathBuf>,
+
+    #[command(flatten)]
+    text: ParallelTextFlags,
+
+    /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
+    #[arg(long, default_value = "all", help_heading = "Input")]
+    layers: Layers,
+}
+
+impl ComparedSides {
+    /// Two files of vectors, with the chosen layers, where they are given.
+    pub(super) fn arrays(&self) -> Result<Option<[Stack; 2]>, Failure> {
+        let (Some(x), Some(y)) = (&self.x, &self.y) else { return Ok(None) };
+        let mut stacks = [Stack::open(x)?, Stack::open(y)?];
+        for stack in &mut stacks {
+            let chosen = self.layers.of(stack.layers() - 1)?;
+            stack.keep(&chosen);
+        }
+        Ok(Some(stacks))
+    }
+
+    /// The parallel text, encoded.
+    pub(super) fn encode(&self, compute: &Compute) -> Result<EncodedPairs, Failure> {
+        Ok(self.text.encode(compute, &self.layers, &[])?.0)
+    }
+}
+
+/// Where a comparison is computed and what becomes of it: printed, drawn, recorded.
+#[derive(Args)]
+pub(super) struct ComparisonOutput {
+    /// Draw the result by layer.
     #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
     svg: Option<PathBuf>,
 
@@ -85,17 +117,29 @@ pub(crate) struct Cka {
     record: RecordFlags,
 
     #[command(flatten)]
-    compute: Compute,
+    pub(super) compute: Compute,
 }
 
-/// Two files of vectors, with some of their layers.
-pub(super) fn two_stacks(x: &Path, y: &Path, layers: &Layers) -> Result<[Stack; 2], Failure> {
-    let mut stacks = [Stack::open(x)?, Stack::open(y)?];
-    for stack in &mut stacks {
-        let chosen = layers.of(stack.layers() - 1)?;
-        stack.keep(&chosen);
+impl ComparisonOutput {
+    /// Refuses a drawing that would replace a file.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.svg.iter().try_for_each(|path| Ok(files::check_new_file(path, self.force)?))
     }
-    Ok(stacks)
+
+    /// Draws and records a result, where that is asked for.
+    pub(super) fn finish(
+        &self,
+        outcome: Outcome,
+        figure: impl FnOnce() -> Figure,
+        extractor: &Extractor,
+        sides: &ComparedSides,
+    ) -> Result<Outcome, Failure> {
+        if let Some(path) = &self.svg {
+            files::write(path, figure().svg())?;
+        }
+        let known = system(&sides.text.models).into_iter().chain(pair(&sides.text.parallel));
+        self.record.keep(outcome, extractor, 1, known)
+    }
 }
 
 /// How many subsamples: none, or enough for the ends of an interval.
@@ -107,23 +151,20 @@ pub(super) fn subsamples(text: &str) -> Result<usize, String> {
 
 impl Cka {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        if let Some(path) = &self.svg {
-            files::check_new_file(path, self.force)?;
-        }
+        self.output.check()?;
         let rows = self.rows()?;
-        self.compute.run(|device| self.compare(&rows, device))?
+        self.output.compute.run(|device| self.compare(&rows, device))?
     }
 
     fn rows(&self) -> Result<ComparedRows, Failure> {
         let labels =
             |rows: usize| self.within.as_deref().map(|path| read_labels(path, rows)).transpose();
-        if let (Some(x), Some(y)) = (&self.x, &self.y) {
-            let stacks = two_stacks(x, y, &self.layers)?;
+        if let Some(stacks) = self.sides.arrays()? {
             let rows = stacks[0].rows();
             let counts = counts_of_arrays(&stacks[0], &stacks[1])?;
             return Ok(ComparedRows { stacks, counts, groups: labels(rows)?, lengths: None });
         }
-        let encoded = self.text.encode(&self.compute, &self.layers, &[])?.0;
+        let encoded = self.sides.encode(&self.output.compute)?;
         let EncodedPairs { stacks, lengths: [_, lengths], rows, counts, .. } = encoded;
         let of_rows = |labels: Vec<u32>| rows.iter().map(|&row| labels[row]).collect();
         let groups = labels(counts.rows)?.map(of_rows);
@@ -143,13 +184,12 @@ impl Cka {
         if let Some(path) = &self.curve {
             result.correlate(&read_retrieval(path)?)?;
         }
-        if let Some(path) = &self.svg {
-            let sides = [x, y].map(|stack| (file_name(stack), layer_names(stack)));
-            files::write(path, cka_figure(&result, sides).svg())?;
-        }
         let outcome = Outcome::new(in_words(&result, x, y), &result);
-        let known = system(&self.text.models).into_iter().chain(pair(&self.text.parallel));
-        self.record.keep(outcome, &Extractor::Similarity, 1, known)
+        let figure = || {
+            let sides = [x, y].map(|stack| (file_name(stack), layer_names(stack)));
+            cka_figure(&result, sides)
+        };
+        self.output.finish(outcome, figure, &Extractor::Similarity, &self.sides)
     }
 }
 

@@ -7,11 +7,11 @@ use tasks::{AlteredLabels, alter_labelled};
 use terms::Task;
 use text::{
     Alteration, AlterationResult, AlteredFiles, AlteredOrder, Corpus, LanguageAlterer, LineRules,
-    Preparation, Preparer, Selection, Subset, TextSource, TokenizerChoice,
+    Preparation, Preparer, TokenizerChoice,
 };
 
 use super::score::task_values;
-use super::texts::{ColumnsFlag, TokenizerFlag, parse_text, watch, with_threads};
+use super::texts::{SentenceFlags, TokenizerFlag, parse_text, watch, with_threads};
 use super::transfer::of_tasks;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -47,25 +47,7 @@ pub(crate) struct Alter {
     task: Option<Task>,
 
     #[command(flatten)]
-    columns: ColumnsFlag,
-
-    /// Treat every line as one sentence, rather than split lines into sentences.
-    #[arg(long, help_heading = "Input")]
-    lines: bool,
-
-    /// Read at most the first N sentences.
-    #[arg(long, short = 'n', value_name = "N", conflicts_with = "sample_size",
-        value_parser = clap::value_parser!(u64).range(1..), help_heading = "Input")]
-    limit: Option<u64>,
-
-    /// Draw a random sample of N sentences.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
-        help_heading = "Input")]
-    sample_size: Option<u64>,
-
-    /// Drop duplicate sentences.
-    #[arg(long, help_heading = "Input")]
-    distinct: bool,
+    sentences: SentenceFlags,
 
     /// How text is tokenized into words, before it is altered.
     #[arg(long, value_enum, default_value_t = TokenizerFlag::Auto, help_heading = "Input")]
@@ -233,19 +215,12 @@ impl Alter {
 
     fn alter_text(&self, alteration: &Alteration) -> Result<AlterationResult, Failure> {
         let files: Vec<String> = self.texts.iter().map(|(_, file)| file.clone()).collect();
-        let take = match (self.limit, self.sample_size) {
-            (Some(count), _) => Subset::First(count),
-            (_, Some(count)) => Subset::Sample(count),
-            _ => Subset::All,
-        };
-        let (distinct, seed) = (self.distinct, self.seed);
-        let preparer = self.preparer(!self.lines)?;
-        let source = TextSource::new(preparer.language(), &files)?;
+        let preparer = self.preparer(!self.sentences.lines)?;
         let corpus = Corpus {
-            source: source.with_columns(&self.columns.columns),
+            source: self.sentences.source(preparer.language(), &files)?,
             preparer,
             rules: LineRules::default(),
-            selection: Selection { take, distinct, seed, ..Selection::default() },
+            selection: self.sentences.selection(self.seed),
         };
         let (original, dictionary) = (self.original.clone(), self.dictionary.clone());
         let files =

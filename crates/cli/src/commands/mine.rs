@@ -14,7 +14,7 @@ use lab::study::Extractor;
 use models::sentences::{encode_lines, encode_to};
 use models::states::Pooling;
 use rustc_hash::FxHashSet;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use text::{LineRules, TableRecord, TextSource};
 
 use super::models::{Compute, Layers, two_models};
@@ -327,10 +327,7 @@ impl Mine {
         // A state is only taken up again for the same vectors.
         let mut hasher = blake3::Hasher::new();
         if self.work.is_some() {
-            let _waiting = Waiting::new(&format!("reading {}", path.display()));
-            let read = std::fs::File::open(path)
-                .and_then(|mut file| std::io::copy(&mut file, &mut hasher));
-            read.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+            hash_file(path, &mut hasher)?;
         }
         hasher.update(format!("{:?}", self.layers).as_bytes());
         Ok(MiningSide {
@@ -372,9 +369,13 @@ impl Mine {
             }
             Some(folder) => {
                 let path = folder.join(format!("vectors-{}.npy", &key[..16]));
-                let truncated = match path.is_file() {
-                    true => 0,
-                    false => encode_to(&path, model, place, &lines, layer, progress)?,
+                let truncated = match SavedVectors::verified(&path)? {
+                    Some(saved) => saved.truncated,
+                    None => {
+                        let truncated = encode_to(&path, model, place, &lines, layer, progress)?;
+                        SavedVectors::note(&path, truncated)?;
+                        truncated
+                    }
                 };
                 (Stack::open(&path)?, truncated)
             }
@@ -453,6 +454,60 @@ impl Mine {
         })??;
         Ok((found, began.elapsed().as_secs_f64()))
     }
+}
+
+/// What is known of vectors that were encoded into the folder of `--work`, in a file beside them.
+#[derive(Serialize, Deserialize)]
+struct SavedVectors {
+    /// Sentences that were truncated.
+    truncated: usize,
+    /// The BLAKE3 digest of their file.
+    digest: String,
+}
+
+impl SavedVectors {
+    /// Where it is kept.
+    fn path(vectors: &Path) -> PathBuf {
+        vectors.with_extension("json")
+    }
+
+    fn note(vectors: &Path, truncated: usize) -> Result<(), Failure> {
+        let note = Self { truncated, digest: digest_of(vectors)? };
+        let text = serde_json::to_string(&note).expect("plain data");
+        Ok(files::write(&Self::path(vectors), files::sealed::seal_json(&text))?)
+    }
+
+    /// Of vectors that are there and as they were written.
+    fn verified(vectors: &Path) -> Result<Option<Self>, Failure> {
+        if !vectors.is_file() {
+            return Ok(None);
+        }
+        let saved = std::fs::read(Self::path(vectors)).ok().and_then(|bytes| {
+            let mut value: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+            let sound = files::sealed::open_json(&mut value);
+            sound.then(|| serde_json::from_value::<Self>(value).ok()).flatten()
+        });
+        let digest = digest_of(vectors)?;
+        let saved = saved.filter(|saved| saved.digest == digest);
+        if saved.is_none() {
+            say!("{}: not as it was written; its text is encoded again", vectors.display());
+        }
+        Ok(saved)
+    }
+}
+
+fn digest_of(path: &Path) -> Result<String, Failure> {
+    let mut hasher = blake3::Hasher::new();
+    hash_file(path, &mut hasher)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Adds the content of a file.
+fn hash_file(path: &Path, hasher: &mut blake3::Hasher) -> Result<(), Failure> {
+    let _waiting = Waiting::new(&format!("reading {}", path.display()));
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::copy(&mut file, hasher));
+    read.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+    Ok(())
 }
 
 /// Ids where there are some, sentences, and how many were left out as repeated.

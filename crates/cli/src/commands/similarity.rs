@@ -1,7 +1,6 @@
 //! `isogloss similarity`: nine measures of the similarity of two sides, layer by layer.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -14,9 +13,7 @@ use lab::draw::similarity_figure;
 use lab::study::Extractor;
 use terms::RowCounts;
 
-use super::cka::{subsamples, two_stacks};
-use super::models::{Compute, Layers, ParallelTextFlags};
-use super::record::{RecordFlags, pair, system};
+use super::cka::{ComparedSides, ComparisonOutput, subsamples};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::counted;
@@ -44,19 +41,8 @@ hold one layer of both sides.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Similarity {
-    /// Vectors: rows x dimension, or layers x rows x dimension; .npy, .npz or safetensors.
-    #[arg(requires = "y", required_unless_present = "models", conflicts_with = "models")]
-    x: Option<PathBuf>,
-
-    /// Other vectors of the same things in the same order.
-    y: Option<PathBuf>,
-
     #[command(flatten)]
-    text: ParallelTextFlags,
-
-    /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
-    #[arg(long, default_value = "all", help_heading = "Input")]
-    layers: Layers,
+    sides: ComparedSides,
 
     /// Which measures; several with commas between [default: all].
     #[arg(long = "measure", value_name = "MEASURE", value_delimiter = ',',
@@ -74,51 +60,35 @@ pub(crate) struct Similarity {
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     seed: u64,
 
-    /// Draw the measures over layers.
-    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
-    svg: Option<PathBuf>,
-
-    /// Replace a file that exists.
-    #[arg(short, long, help_heading = "Output")]
-    force: bool,
-
     #[command(flatten)]
-    record: RecordFlags,
-
-    #[command(flatten)]
-    compute: Compute,
+    output: ComparisonOutput,
 }
 
 impl Similarity {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        if let Some(path) = &self.svg {
-            files::check_new_file(path, self.force)?;
-        }
+        self.output.check()?;
         let measures = match self.measures.as_slice() {
             [] => SimilarityMeasure::ALL.into(),
             chosen => chosen.iter().copied().collect(),
         };
         let config = SimilarityConfig { measures, subsamples: self.subsamples, seed: self.seed };
-        let ([x, y], counts) = match (&self.x, &self.y) {
-            (Some(x), Some(y)) => {
-                let stacks = two_stacks(x, y, &self.layers)?;
+        let compute = &self.output.compute;
+        let ([x, y], counts) = match self.sides.arrays()? {
+            Some(stacks) => {
                 let counts = counts_of_arrays(&stacks[0], &stacks[1])?;
                 (stacks, counts)
             }
-            _ => {
-                let encoded = self.text.encode(&self.compute, &self.layers, &[])?.0;
+            None => {
+                let encoded = self.sides.encode(compute)?;
                 (encoded.stacks, encoded.counts)
             }
         };
         let watch = counted("layers");
-        let result = self.compute.run(|device| similarity(&x, &y, &config, device, &watch))??;
+        let result = compute.run(|device| similarity(&x, &y, &config, device, &watch))??;
         let result = SimilarityResult { counts, ..result };
-        if let Some(path) = &self.svg {
-            files::write(path, similarity_figure(&result).svg())?;
-        }
         let outcome = Outcome::new(in_words(&result), &result);
-        let known = system(&self.text.models).into_iter().chain(pair(&self.text.parallel));
-        self.record.keep(outcome, &Extractor::Measures, 1, known)
+        let figure = || similarity_figure(&result);
+        self.output.finish(outcome, figure, &Extractor::Measures, &self.sides)
     }
 }
 

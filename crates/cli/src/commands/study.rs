@@ -37,6 +37,8 @@ const EXAMPLES: &str = "Examples:
     isogloss study run anchors --data data --pair en-fr --pair en-ru
   One encoder of four real languages:
     isogloss study run data-size --data data --languages en,fr,de,ru
+  English beside English in another script and another word order:
+    isogloss study run elements --data data --alter en
   A model that exists already, a Hugging Face folder or a run, on every language of XNLI:
     isogloss study run language-shift --model mbert=bert-base-multilingual-cased --data data
   A quick look, with shorter training and fewer examples:
@@ -144,6 +146,17 @@ pub(crate) struct StudyChoice {
         help_heading = "Input"
     )]
     languages: Vec<String>,
+
+    /// A real language beside altered copies of itself (`corpus alter`), as the study's file says or in a shifted
+    /// script; repeat for more. Each pair has encoders of its own.
+    #[arg(
+        long = "alter",
+        value_name = "LANG",
+        value_delimiter = ',',
+        requires = "data",
+        help_heading = "Input"
+    )]
+    altered: Vec<String>,
 
     /// A model that exists already, in place of the systems that the study trains: a Hugging Face folder or a
     /// run's folder, under a name of your choice. Repeat for more; folders of one name are its seeds. On real
@@ -325,11 +338,12 @@ impl StudyChoice {
         }
         if let Some(data) = &self.data {
             let (pairs, mut languages) = (self.pairs.clone(), self.languages.clone());
-            if pairs.is_empty() && languages.is_empty() {
+            let altered = self.altered.clone();
+            if pairs.is_empty() && languages.is_empty() && altered.is_empty() {
                 languages = self.known_languages(data)?;
             }
             study.worlds.clear();
-            study.real = Some(RealLanguages { data: data.clone(), pairs, languages });
+            study.real = Some(RealLanguages { data: data.clone(), pairs, languages, altered });
         }
         if !self.seeds.is_empty() {
             study.seeds.clone_from(&self.seeds);
@@ -356,7 +370,7 @@ impl StudyChoice {
     /// The languages with XNLI's test file in a folder of data that all given models know, English first.
     fn known_languages(&self, data: &Path) -> Result<Vec<String>, Failure> {
         if self.models.is_empty() {
-            let message = "--data: name the languages too, by --pair en-fr or --languages en,fr,de";
+            let message = "--data: name the languages too, by --pair en-fr, --languages en,fr,de or --alter en";
             return Err(Failure::Usage(message.to_owned()));
         }
         let languages = lab::study::xnli_languages(data, &self.models)?;
@@ -395,6 +409,9 @@ impl StudyChoice {
         }
         if !self.languages.is_empty() {
             flag("languages", joined(&self.languages));
+        }
+        if !self.altered.is_empty() {
+            flag("alter", joined(&self.altered));
         }
         for (name, folder) in &self.models {
             flag("model", format!("{name}={}", path(folder)?));

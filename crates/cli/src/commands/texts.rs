@@ -22,21 +22,15 @@ pub(crate) struct ColumnsFlag {
     pub(crate) columns: TsvColumns,
 }
 
-/// Which text, and which sentences of it.
+/// How files become sentences, and which of these are taken.
 #[derive(Args)]
-pub(crate) struct TextFlags {
-    /// Text of a language: a file, a glob, or `-` for standard input; plain, gzip or zstd.
-    /// Repeat for more files and more languages.
-    #[arg(long = "text", short = 't', value_name = "LANG=FILE", value_parser = parse_text,
-        help_heading = "Input")]
-    pub(crate) texts: Vec<(String, String)>,
-
+pub(crate) struct SentenceFlags {
     #[command(flatten)]
     columns: ColumnsFlag,
 
     /// Treat every line as one sentence, rather than split lines into sentences.
     #[arg(long, help_heading = "Input")]
-    lines: bool,
+    pub(super) lines: bool,
 
     /// Read at most the first N sentences of each language.
     #[arg(long, short = 'n', value_name = "N", conflicts_with = "sample_size",
@@ -51,6 +45,36 @@ pub(crate) struct TextFlags {
     /// Drop duplicate sentences.
     #[arg(long, help_heading = "Input")]
     distinct: bool,
+}
+
+impl SentenceFlags {
+    /// Files of a language, of which the chosen columns are read.
+    pub(super) fn source(&self, language: &str, files: &[String]) -> Result<TextSource, Failure> {
+        Ok(TextSource::new(language, files)?.with_columns(&self.columns.columns))
+    }
+
+    /// The sentences that are taken, none of which is held out; the seed is that of the sample.
+    pub(super) fn selection(&self, seed: u64) -> Selection {
+        let take = match (self.limit, self.sample_size) {
+            (Some(count), _) => Subset::First(count),
+            (_, Some(count)) => Subset::Sample(count),
+            _ => Subset::All,
+        };
+        Selection { take, distinct: self.distinct, seed, ..Selection::default() }
+    }
+}
+
+/// Which text, and which sentences of it.
+#[derive(Args)]
+pub(crate) struct TextFlags {
+    /// Text of a language: a file, a glob, or `-` for standard input; plain, gzip or zstd.
+    /// Repeat for more files and more languages.
+    #[arg(long = "text", short = 't', value_name = "LANG=FILE", value_parser = parse_text,
+        help_heading = "Input")]
+    pub(crate) texts: Vec<(String, String)>,
+
+    #[command(flatten)]
+    sentences: SentenceFlags,
 
     /// Hold out N sentences for development.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
@@ -91,12 +115,13 @@ impl TextFlags {
 
     /// Refuses flags that choose among sentences where no text is read.
     pub(crate) fn refuse_selection(&self, instead: &str) -> Result<(), Failure> {
+        let SentenceFlags { columns, lines, limit, sample_size, distinct } = &self.sentences;
         let given = [
-            ("--lines", self.lines),
-            ("--columns", self.columns.columns != TsvColumns::default()),
-            ("--limit", self.limit.is_some()),
-            ("--sample-size", self.sample_size.is_some()),
-            ("--distinct", self.distinct),
+            ("--lines", *lines),
+            ("--columns", columns.columns != TsvColumns::default()),
+            ("--limit", limit.is_some()),
+            ("--sample-size", sample_size.is_some()),
+            ("--distinct", *distinct),
             ("--dev", self.dev > 0),
             ("--test", self.test > 0),
             ("--tolerant", self.tolerant),
@@ -116,11 +141,8 @@ impl TextFlags {
 
     /// The languages in the order in which they were first named, each with its files.
     pub(crate) fn sources(&self) -> Result<Vec<TextSource>, Failure> {
-        let columns = &self.columns.columns;
-        let source = |(language, files): &(&str, Vec<String>)| -> Result<TextSource, Failure> {
-            Ok(TextSource::new(language, files)?.with_columns(columns))
-        };
-        by_language(&self.texts).iter().map(source).collect()
+        let languages = by_language(&self.texts);
+        languages.iter().map(|(language, files)| self.sentences.source(language, files)).collect()
     }
 
     /// Puts a source together with how it is prepared and what is wanted of it.
@@ -130,7 +152,7 @@ impl TextFlags {
 
     /// A vocabulary's own preprocessing, but whether lines are split is up to the text.
     pub(crate) fn adapt(&self, preparer: &Preparer) -> Preparer {
-        preparer.splitting(preparer.preparation().split && !self.lines)
+        preparer.splitting(preparer.preparation().split && !self.sentences.lines)
     }
 
     /// The text as a vocabulary's languages preprocess it.
@@ -154,13 +176,8 @@ impl TextFlags {
     }
 
     fn selection(&self) -> Selection {
-        let take = match (self.limit, self.sample_size) {
-            (Some(count), _) => Subset::First(count),
-            (_, Some(count)) => Subset::Sample(count),
-            _ => Subset::All,
-        };
-        let &Self { distinct, dev, test, seed, .. } = self;
-        Selection { take, distinct, dev, test, seed }
+        let &Self { dev, test, seed, .. } = self;
+        Selection { dev, test, ..self.sentences.selection(seed) }
     }
 }
 
@@ -293,7 +310,7 @@ impl PreparationFlags {
                 choice => TokenizerChoice::from(choice).for_language(language),
             };
             let preparation = Preparation {
-                split: !flags.lines,
+                split: !flags.sentences.lines,
                 words,
                 lowercase: self.lowercase,
                 strip_accents: self.strip_accents,

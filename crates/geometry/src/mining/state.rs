@@ -38,7 +38,9 @@ impl StateHeader {
 }
 
 impl NearestState {
-    pub(super) fn new(key: &str, rows: [usize; 2], k: usize) -> Self {
+    /// A search that has not begun: `k` neighbours of each of so many rows of the source and of the target, which `key` tells
+    /// from any other vectors.
+    pub fn new(key: &str, rows: [usize; 2], k: usize) -> Self {
         let header = StateHeader { key: key.to_owned(), rows, k, done: 0 };
         let tops = [0, 1].map(|side| Top::new(rows[side], header.wide(side)));
         Self { header, tops }

@@ -31,10 +31,21 @@ impl ExportIds {
         let separate = language.is_some() && config.separate.tokens;
         let renumbered = language.is_some()
             && matches!(vocabulary.kind(), VocabularyKind::Union | VocabularyKind::Disjoint);
+        let size = match language {
+            // A tokenizer that later languages have not grown gives the first ids alone.
+            Some(language) if !renumbered && !vocabulary.has_one_tokenizer() => {
+                vocabulary.tokenizer_size(language)
+            }
+            _ => vocabulary.len(),
+        };
         let unknown = vocabulary.specials().unknown;
         // The place of an id among the language's own, and its row of the encoder's table.
         let place = |id: u32| own.binary_search(&id).ok();
-        let row = |id: u32| if separate { place(id) } else { Some(id as usize) };
+        let row = |id: u32| match separate {
+            _ if id as usize >= size => None,
+            true => place(id),
+            false => Some(id as usize),
+        };
         let unknown_row = row(unknown).unwrap_or(0);
         let unknown_place = place(unknown).unwrap_or(0) as u32;
         let encoder = all.iter().map(|&id| row(id).unwrap_or(unknown_row) as u32).collect();
@@ -42,7 +53,9 @@ impl ExportIds {
             let places = all.iter().map(|&id| place(id).map_or(unknown_place, |at| at as u32));
             (places.collect(), own.iter().map(|&id| row(id)).collect())
         } else {
-            (all.clone(), all.iter().map(|&id| row(id)).collect())
+            let within = |id: u32| if (id as usize) < size { id } else { unknown };
+            let rows = all.iter().map(|&id| within(id)).collect();
+            (rows, all[..size].iter().map(|&id| row(id)).collect())
         };
         Self { rows, encoder, sources, unknown: unknown_row, renumbered }
     }
@@ -87,6 +100,26 @@ impl ExportIds {
     }
 }
 
+/// Special tokens around a sentence or a pair, for a tokenizer that adds none by itself: that of a model whose vocabulary
+/// came as a list of subwords, where the family's code adds them.
+fn special_tokens([(start, start_id), (end, end_id)]: [(&str, u32); 2]) -> Value {
+    let special =
+        |name: &str, segment: u32| json!({ "SpecialToken": { "id": name, "type_id": segment } });
+    let sequence =
+        |name: &str, segment: u32| json!({ "Sequence": { "id": name, "type_id": segment } });
+    let single = json!([special(start, 0), sequence("A", 0), special(end, 0)]);
+    let mut pair = single.clone();
+    let second = [sequence("B", 1), special(end, 1)];
+    pair.as_array_mut().expect("a list").extend(second);
+    let token = |name: &str, id: u32| json!({ "id": name, "ids": [id], "tokens": [name] });
+    json!({
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": pair,
+        "special_tokens": { start: token(start, start_id), end: token(end, end_id) },
+    })
+}
+
 /// The files that `AutoTokenizer` reads, by name.
 pub(super) fn files(
     vocabulary: &Vocabulary,
@@ -95,16 +128,16 @@ pub(super) fn files(
     longest: usize,
 ) -> Result<Vec<(&'static str, String)>> {
     let text = vocabulary.tokenizer_json(language.unwrap_or(0))?;
-    let text = if ids.renumbered {
-        let mut tokenizer: Value = serde_json::from_str(&text).expect("a tokenizer is valid JSON");
-        ids.renumber(&mut tokenizer);
-        tokenizer.to_string()
-    } else {
-        text
-    };
     let specials = vocabulary.specials();
     let name = |id: u32| vocabulary.subword(id).unwrap_or_default();
     let (start, end) = vocabulary.bos_eos();
+    let mut tokenizer: Value = serde_json::from_str(&text).expect("a tokenizer is valid JSON");
+    if tokenizer["post_processor"].is_null() {
+        tokenizer["post_processor"] = special_tokens([(name(start), start), (name(end), end)]);
+    }
+    if ids.renumbered {
+        ids.renumber(&mut tokenizer);
+    }
     let tokens = json!({
         "bos_token": name(specials.start),
         "eos_token": name(specials.end),
@@ -119,7 +152,7 @@ pub(super) fn files(
     settings["model_max_length"] = json!(longest);
     settings["clean_up_tokenization_spaces"] = json!(false);
     Ok(vec![
-        ("tokenizer.json", text),
+        ("tokenizer.json", tokenizer.to_string()),
         ("tokenizer_config.json", super::pretty(&settings)),
         ("special_tokens_map.json", super::pretty(&tokens)),
     ])

@@ -38,6 +38,7 @@ pub(crate) fn all() -> (Vec<Record>, Vec<TextRecord>) {
             made.conditions(languages);
             made.distances(languages);
             made.alignment(languages);
+            made.many_languages(languages);
             made.similarity(languages);
             made.predictors(languages);
             made.language_identity(languages);
@@ -303,6 +304,31 @@ impl MadeUp {
         }
     }
 
+    /// Maps learned together, which gain where a pair has a dictionary of its own.
+    fn many_languages(&mut self, languages: &Languages) {
+        let targets: Vec<&str> =
+            languages.pairs.iter().map(|(pair, _)| pair.split_once('-').unwrap().1).collect();
+        let source = languages.pairs[0].0.split_once('-').unwrap().0;
+        let pairs = [
+            (source, targets[0], "with-hub"),
+            (targets[0], targets[1], "own"),
+            (targets[0], targets[2], "none"),
+        ];
+        for (system, level) in [("fasttext", 0.7), ("monolingual", 0.4), ("untrained", 0.05)] {
+            for (from, to, dictionary) in pairs {
+                let gain = if dictionary == "own" { 0.1 } else { 0.02 };
+                for (map, value) in
+                    [("unmapped", 0.01), ("onto-hub", level), ("together", level + gain)]
+                {
+                    let of = format!(
+                        "system={system} pair={from}-{to} map={map} dictionary={dictionary}"
+                    );
+                    self.put("align-many", "p_at_1", &of, value);
+                }
+            }
+        }
+    }
+
     /// Ablations that lower retrieval as in Dufter & Schütze 2020.
     fn elements(&mut self, languages: &Languages) {
         let levels = [
@@ -312,6 +338,7 @@ impl MadeUp {
             ("no-random", 0.6),
             ("all-three", 0.1),
             ("overparam", 0.5),
+            ("all-four", 0.05),
             ("untrained", 0.02),
         ];
         let (pair, _) = languages.pairs[0];

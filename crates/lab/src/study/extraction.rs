@@ -6,6 +6,7 @@
 use align::{AlignmentScore, EncoderAlignResult};
 use geometry::align::AlignWordsResult;
 use geometry::cka::CkaResult;
+use geometry::joint::AlignManyResult;
 use geometry::language_id::LanguageIdResult;
 use geometry::mining::MiningResult;
 use geometry::retrieval::RetrievalResult;
@@ -55,6 +56,8 @@ pub enum Extractor {
     Retrieval,
     /// `align words` with a map.
     AlignWords,
+    /// `align many`: P@1 of every two languages, by all maps.
+    AlignMany,
     /// `align words` without one.
     WordRetrieval,
     /// `cka` of parallel text in two encoders: the same layer of both.
@@ -137,6 +140,7 @@ impl Extractor {
             }
             Extractor::Retrieval => collector.retrieval(&parse(result)?),
             Extractor::AlignWords => collector.align_words(&parse(result)?)?,
+            Extractor::AlignMany => collector.align_many(&parse(result)?),
             Extractor::WordRetrieval => collector.word_retrieval(&parse(result)?)?,
             Extractor::Similarity => collector.similarity(&parse(result)?)?,
             Extractor::Measures => collector.measures(&parse(result)?),
@@ -277,6 +281,27 @@ impl ResultCollector<'_> {
             self.number("mrr_different", &[], different.accuracy.mrr);
         }
         Ok(())
+    }
+
+    fn align_many(&mut self, result: &AlignManyResult) {
+        self.results.signature.clone_from(&result.signature);
+        for pair in &result.pairs {
+            let name = format!("{}-{}", pair.source, pair.target);
+            let with_hub = [&pair.source, &pair.target].contains(&&result.hub);
+            let dictionary = match (with_hub, pair.trained) {
+                (true, _) => "with-hub",
+                (false, true) => "own",
+                (false, false) => "none",
+            };
+            for (map, accuracy) in [
+                ("unmapped", pair.p_at_1_unmapped),
+                ("onto-hub", pair.p_at_1_hub),
+                ("together", pair.p_at_1_joint),
+            ] {
+                let more = [("pair", name.as_str()), ("map", map), ("dictionary", dictionary)];
+                self.number("p_at_1", &more, accuracy);
+            }
+        }
     }
 
     fn word_retrieval(&mut self, result: &AlignWordsResult) -> Result<(), Mismatch> {
@@ -596,6 +621,30 @@ mod tests {
         for one in [value, chance] {
             assert_eq!((&*one.factors["measure"], &*one.factors["layer"]), ("mutual-nn", "3"));
         }
+    }
+
+    #[test]
+    fn pairs_of_many_languages_say_which_dictionary_they_had() {
+        let pair = |source: &str, target: &str, trained: bool| {
+            json!({
+                "source": source, "target": target, "trained": trained, "pivoted": false, "queries": 9,
+                "p_at_1_hub": 0.4, "p_at_1_joint": 0.5, "p_at_1_unmapped": 0.1,
+            })
+        };
+        let result = json!({
+            "languages": ["a", "b", "c"], "hub": "a", "words": [9, 9, 9], "train_pairs": [5, 5], "dim": 2,
+            "loss_hub": 1.0, "losses": [0.9],
+            "pairs": [pair("b", "a", true), pair("b", "c", true), pair("c", "d", false)],
+            "mean": [0.4, 0.5, 0.1], "signature": "many",
+        });
+        let found = read(Extractor::AlignMany, &result).unwrap().measurements;
+        let shown: Vec<(&str, &str, f64)> = found
+            .iter()
+            .filter(|one| one.factors["map"] == "together")
+            .map(|one| (&*one.factors["pair"], &*one.factors["dictionary"], one.value))
+            .collect();
+        assert_eq!(shown, [("b-a", "with-hub", 0.5), ("b-c", "own", 0.5), ("c-d", "none", 0.5)]);
+        assert_eq!(found.len(), 9);
     }
 
     #[test]

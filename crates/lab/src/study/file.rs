@@ -46,6 +46,9 @@ pub struct Study {
     /// Real languages in place of invented ones.
     #[serde(default)]
     pub real: Option<RealLanguages>,
+    /// How the altered copies of real languages differ from them; one in a shifted script if none is named.
+    #[serde(default)]
+    pub alterations: Vec<LanguageAlteration>,
     /// What differs at a scale.
     #[serde(default)]
     pub scales: BTreeMap<Scale, ScaleSettings>,
@@ -65,6 +68,8 @@ pub enum StudyEvaluation {
     Retrieval,
     /// Word translation after Procrustes alignment (Conneau et al. 2020, §5.1.1).
     AlignWords,
+    /// Word translation between all of three or more languages, in one space.
+    AlignMany,
     /// Tasks trained over one language's layer and tested on the other's, mapped (Conneau et al. 2020, §5.1.2).
     AlignContexts,
     /// CKA, layer by layer (Conneau et al. 2020, §5.2).
@@ -88,9 +93,10 @@ pub enum StudyEvaluation {
 }
 
 /// The evaluations that are no tasks, by name.
-const EVALUATIONS: [(&str, StudyEvaluation); 12] = [
+const EVALUATIONS: [(&str, StudyEvaluation); 13] = [
     ("retrieval", StudyEvaluation::Retrieval),
     ("align-words", StudyEvaluation::AlignWords),
+    ("align-many", StudyEvaluation::AlignMany),
     ("align-contexts", StudyEvaluation::AlignContexts),
     ("similarity", StudyEvaluation::Similarity),
     ("similarity-measures", StudyEvaluation::SimilarityMeasures),
@@ -237,11 +243,24 @@ pub struct InventedLanguages {
     pub languages: Option<usize>,
 }
 
+/// How an altered copy of a real language differs from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table of `factors`, `flags`, `text`")]
+pub struct LanguageAlteration {
+    /// What its records are labelled with.
+    pub factors: Factors,
+    /// Flags of `corpus alter`.
+    pub flags: Vec<String>,
+    /// The only text of the language that is read, by the middle of its name; all of it if none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
 /// Real languages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a table of `data` and `pairs` or `languages`, headed [real]"
+    expecting = "a table of `data` and `pairs`, `languages` or `altered`, headed [real]"
 )]
 pub struct RealLanguages {
     /// The folder of the data, laid out as `isogloss data get` does.
@@ -252,6 +271,9 @@ pub struct RealLanguages {
     /// Languages of one multilingual system, the source first.
     #[serde(default)]
     pub languages: Vec<String>,
+    /// Languages each of which is beside altered copies of itself, with systems of their own.
+    #[serde(default)]
+    pub altered: Vec<String>,
 }
 
 impl RealLanguages {
@@ -263,9 +285,9 @@ impl RealLanguages {
     }
 
     fn check(&self, refuse: &dyn Fn(&str, &str, &str) -> Result<()>) -> Result<()> {
-        if self.pairs.is_empty() && self.languages.is_empty() {
-            let remedy = "name `pairs`, as [\"en-fr\"], or the `languages` of one multilingual encoder, as \
-                          [\"en\", \"fr\", \"de\"]";
+        if self.pairs.is_empty() && self.languages.is_empty() && self.altered.is_empty() {
+            let remedy = "name `pairs`, as [\"en-fr\"], the `languages` of one multilingual encoder, as \
+                          [\"en\", \"fr\", \"de\"], or an `altered` one, as [\"en\"]";
             return refuse("real.pairs", "no language is named", remedy);
         }
         for pair in &self.pairs {
@@ -336,6 +358,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "sharing",
     "distance",
     "align-words",
+    "align-many",
     "align-contexts",
     "align-sentences",
     "similarity",
@@ -433,6 +456,18 @@ impl Study {
         self.conditions.iter().map(system).chain(self.systems.iter().cloned()).collect()
     }
 
+    /// Each language that is beside an altered copy of itself, with the alteration.
+    pub fn altered(&self) -> impl Iterator<Item = (&str, LanguageAlteration)> {
+        let languages = self.real.iter().flat_map(|real| &real.altered);
+        let alterations = match self.alterations.as_slice() {
+            [] => vec![LanguageAlteration::default()],
+            named => named.to_vec(),
+        };
+        languages.flat_map(move |language| {
+            alterations.clone().into_iter().map(move |alteration| (language.as_str(), alteration))
+        })
+    }
+
     /// Puts models that are given, by name and folder, in the place of all systems; folders of one name are its seeds.
     pub fn give(&mut self, models: &[(String, PathBuf)]) {
         self.conditions.clear();
@@ -523,17 +558,19 @@ mod tests {
             data: "data".into(),
             pairs: vec!["en-fr".to_owned()],
             languages: vec!["en".to_owned()],
+            altered: vec!["en".to_owned()],
         };
         let mut study = Study { real: Some(real), ..study };
         study.systems[0].folders.push("run".into());
         study.scales.get_mut(&Scale::Tiny).unwrap().limit = Some(1);
+        study.alterations[0].text = Some("wiki".to_owned());
         let Ok(toml::Value::Table(all)) = toml::Value::try_from(&study) else { panic!() };
         let mut keys: Vec<String> = all.keys().cloned().collect();
         let first = |value: &toml::Value| match value {
             toml::Value::Array(tables) => tables[0].clone(),
             other => other.clone(),
         };
-        for name in ["systems", "worlds", "real", "scales"] {
+        for name in ["systems", "worlds", "alterations", "real", "scales"] {
             let table = first(&all[name]);
             let table = if name == "scales" { table["tiny"].clone() } else { table };
             keys.extend(table.as_table().unwrap().keys().cloned());
@@ -591,6 +628,8 @@ mod tests {
         assert!(several.contains("more than two") && several.contains("en,fr,de"), "{several}");
         let alone = refused(&pair.replace("pairs", "languages"));
         assert!(alone.contains("`real.languages`: there is one language only"), "{alone}");
+        let nothing = refused(&format!("{base}[real]\ndata = \"d\""));
+        assert!(nothing.contains("no language is named") && nothing.contains("`altered`"));
         for text in [&*pair, "question = 3", "evaluate = [\"ner\"]"] {
             assert!(!refused(text).contains("struct"), "{}", refused(text));
         }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::result::Result as StdResult;
 
-use terms::{Task, iso639_3};
+use terms::{Scale, Task, iso639_3};
 
+use super::altered::{AlteredText, COPY};
 use super::error::{Error, Result};
-use super::file::InventedLanguages;
+use super::file::{InventedLanguages, LanguageAlteration};
 use super::step::{CommandArg, StepDraft, StepList};
 use super::systems::listed_languages;
 use crate::record::Factors;
@@ -17,10 +18,12 @@ use crate::record::Factors;
 /// Where the files are.
 #[derive(Clone)]
 enum DataLocation {
-    /// In the folder of a world of so many languages.
-    World { folder: CommandArg, other_domain: bool, languages: usize },
+    /// In the folder of a world of so many languages, which has dictionaries of every two of them or of the source alone.
+    World { folder: CommandArg, other_domain: bool, languages: usize, all_dictionaries: bool },
     /// In a folder of real data.
     Folder(PathBuf),
+    /// In the folders of steps that alter real text.
+    Altered(AlteredText),
 }
 
 /// Parallel text of a target and the source, as flags of a command name it.
@@ -119,6 +122,7 @@ impl LanguageData {
         if !flags.is_empty() {
             name += &format!(" ({})", flags.join(" "));
         }
+        let all_dictionaries = flags.iter().any(|flag| flag == "all_dictionaries=true");
         let draft = StepDraft::new("world generate", name)
             .flag("--seed", seed.to_string())
             .flag("--languages", count.to_string())
@@ -130,7 +134,7 @@ impl LanguageData {
             factors: world.factors.clone(),
             source: code(0),
             targets: (1..count).map(code).collect(),
-            home: DataLocation::World { folder, other_domain, languages: count },
+            home: DataLocation::World { folder, other_domain, languages: count, all_dictionaries },
             paraphrases: None,
         })
     }
@@ -142,6 +146,27 @@ impl LanguageData {
         let home = DataLocation::Folder(data.to_owned());
         let targets = languages.collect();
         Self { factors: Factors::new(), source, targets, home, paraphrases: None }
+    }
+
+    /// A real language beside an altered copy of itself, made by steps.
+    pub(super) fn altered(
+        steps: &mut StepList,
+        (data, language): (&Path, &str),
+        alteration: &LanguageAlteration,
+        (scale, seed): (Scale, u64),
+    ) -> Result<Self> {
+        let real = Self::real(data, &[language, COPY]);
+        let mut texts = real.text_paths(language);
+        if let Some(domain) = &alteration.text {
+            let name = format!("{language}.{domain}.txt.zst");
+            texts.retain(|path| path.file_name().is_some_and(|file| *file == *name));
+        }
+        if texts.is_empty() {
+            return Err(real.no_text(language));
+        }
+        let text = AlteredText::plan(steps, (data, texts), language, alteration, (scale, seed))?;
+        let (factors, home) = (alteration.factors.clone(), DataLocation::Altered(text));
+        Ok(Self { factors, home, ..real })
     }
 
     /// The source language beside itself, written en′, on two wordings of the same sentences.
@@ -156,6 +181,10 @@ impl LanguageData {
                 Ok(folder) => ParallelFiles::Columns(folder.join("paraphrases.tsv")),
                 Err(line) => return Ok(Err(line)),
             },
+            DataLocation::Altered(_) => {
+                let line = format!("paraphrases of {}: its altered copy is compared", self.source);
+                return Ok(Err(line));
+            }
         };
         self.paraphrases = Some(Rc::new(paraphrases));
         self.targets = vec![format!("{}'", self.source)];
@@ -236,20 +265,16 @@ impl LanguageData {
         format!("{}-{target}", self.source)
     }
 
-    fn path(&self, below: &str) -> CommandArg {
-        match &self.home {
-            DataLocation::World { folder, .. } => folder.join(below),
-            DataLocation::Folder(data) => CommandArg::file(data.join(below)),
-        }
-    }
-
     /// The first of some files that exists; of a world, which is not generated yet, the first.
     fn existing(&self, names: &[String]) -> Option<CommandArg> {
-        let there = match &self.home {
-            DataLocation::World { .. } => names.first(),
-            DataLocation::Folder(data) => names.iter().find(|name| data.join(name).is_file()),
-        };
-        there.map(|name| self.path(name))
+        match &self.home {
+            DataLocation::World { folder, .. } => names.first().map(|name| folder.join(name)),
+            DataLocation::Folder(data) => {
+                let mut paths = names.iter().map(|name| data.join(name));
+                paths.find(|path| path.is_file()).map(CommandArg::file)
+            }
+            DataLocation::Altered(_) => None,
+        }
     }
 
     /// The path of a file that is missing, for messages.
@@ -260,11 +285,16 @@ impl LanguageData {
     /// Files of monolingual text of a language, perhaps of another domain.
     pub(super) fn text(&self, language: &str, other_domain: bool) -> Vec<CommandArg> {
         match &self.home {
-            DataLocation::World { other_domain: true, .. } if language != self.source => {
-                vec![self.path(&format!("text/{language}.other.txt"))]
+            DataLocation::World { folder, other_domain: true, .. } if language != self.source => {
+                vec![folder.join(&format!("text/{language}.other.txt"))]
             }
-            DataLocation::World { .. } => vec![self.path(&format!("text/{language}.base.txt"))],
-            DataLocation::Folder(_) if other_domain => vec![self.path(&other_text(language))],
+            DataLocation::World { folder, .. } => {
+                vec![folder.join(&format!("text/{language}.base.txt"))]
+            }
+            DataLocation::Folder(data) if other_domain => {
+                vec![CommandArg::file(data.join(other_text(language)))]
+            }
+            DataLocation::Altered(altered) => vec![altered.text(language)],
             DataLocation::Folder(_) => {
                 self.text_paths(language).into_iter().map(CommandArg::file).collect()
             }
@@ -326,7 +356,7 @@ impl LanguageData {
 
     /// Whether lines of text are tokenised sentences.
     pub(super) fn prepared(&self) -> bool {
-        matches!(self.home, DataLocation::World { .. })
+        self.data().is_none()
     }
 
     /// The names of a labelled file, the preferred first.
@@ -361,9 +391,9 @@ impl LanguageData {
         let there = |data: &Path| parts.iter().all(|part| data.join(preferred(part)).is_file());
         let of_preferred = self.data().is_some_and(there);
         for part in parts {
-            let file = match of_preferred {
-                true => self.path(&preferred(part)),
-                false => find(part, source)?,
+            let file = match self.data().filter(|_| of_preferred) {
+                Some(data) => CommandArg::file(data.join(preferred(part))),
+                None => find(part, source)?,
             };
             flags.extend([format!("--{part}").into(), file.after(&format!("{source}="))]);
         }
@@ -405,7 +435,7 @@ impl LanguageData {
     fn tatoeba_names(&self, target: &str) -> [String; 2] {
         let (code, own) = match self.home {
             DataLocation::World { .. } => (target, self.source.as_str()),
-            DataLocation::Folder(_) => (iso639_3(target), iso639_3(&self.source)),
+            _ => (iso639_3(target), iso639_3(&self.source)),
         };
         [code, own].map(|side| format!("tatoeba/tatoeba.{code}-{own}.{side}"))
     }
@@ -414,6 +444,10 @@ impl LanguageData {
     pub(super) fn test_sentences(&self, target: &str) -> StdResult<Rc<ParallelFiles>, String> {
         if let Some(paraphrases) = &self.paraphrases {
             return Ok(Rc::clone(paraphrases));
+        }
+        if let DataLocation::Altered(altered) = &self.home {
+            let [target, source] = altered.test([target, &self.source])?;
+            return Ok(Rc::new(ParallelFiles::lines(target, source)));
         }
         let names = self.tatoeba_names(target);
         match names.clone().map(|name| self.existing(&[name])) {
@@ -451,10 +485,15 @@ impl LanguageData {
         if self.paraphrases.is_some() {
             return Err(format!("no other sentences of {target} than those to retrieve"));
         }
-        match self.home {
-            DataLocation::World { .. } => {
-                let [a, b] = [target, &self.source]
-                    .map(|language| self.path(&format!("parallel/train.{language}.txt")));
+        let languages = [target, &self.source];
+        match &self.home {
+            DataLocation::World { folder, .. } => {
+                let [a, b] = languages
+                    .map(|language| folder.join(&format!("parallel/train.{language}.txt")));
+                Ok(Rc::new(ParallelFiles::lines(a, b)))
+            }
+            DataLocation::Altered(altered) => {
+                let [a, b] = altered.train(languages)?;
                 Ok(Rc::new(ParallelFiles::lines(a, b)))
             }
             DataLocation::Folder(_) => self.xnli(target, &["dev", "test"], BOTH),
@@ -501,9 +540,24 @@ impl LanguageData {
 
     /// A MUSE dictionary from a target to the source: `0-5000` to train, `5000-6500` to test.
     pub(super) fn dictionary(&self, target: &str, part: &str) -> StdResult<CommandArg, String> {
+        if let DataLocation::Altered(altered) = &self.home {
+            // All words of the text: no map is learned from them.
+            return match part {
+                "5000-6500" => Ok(altered.dictionary()),
+                _ => Err(format!("words of {target}: there is no dictionary to learn a map from")),
+            };
+        }
         let name = format!("muse/{target}-{}.{part}.txt", self.source);
         let lost = || format!("words of {target}: there is no {}", self.shown(&name));
         self.existing(std::slice::from_ref(&name)).ok_or_else(lost)
+    }
+
+    /// A MUSE dictionary of two targets, where there is one: of a world that was generated with them.
+    pub(super) fn dictionary_of(&self, from: &str, to: &str, part: &str) -> Option<CommandArg> {
+        match &self.home {
+            DataLocation::World { all_dictionaries: false, .. } => None,
+            _ => self.existing(&[format!("muse/{from}-{to}.{part}.txt")]),
+        }
     }
 
     /// The whole dictionary from the source to a target, where there is one.
@@ -521,9 +575,9 @@ impl LanguageData {
     /// Parallel text of two columns, the source's first, and its gold links: a world has some.
     pub(super) fn linked_text(&self, target: &str) -> StdResult<(CommandArg, CommandArg), String> {
         let stem = format!("bitext/bitext.{}", self.pair(target));
-        match self.home {
-            DataLocation::World { .. } if self.paraphrases.is_none() => {
-                Ok((self.path(&format!("{stem}.tsv")), self.path(&format!("{stem}.align"))))
+        match &self.home {
+            DataLocation::World { folder, .. } if self.paraphrases.is_none() => {
+                Ok((folder.join(&format!("{stem}.tsv")), folder.join(&format!("{stem}.align"))))
             }
             _ => Err(format!("word links of {target}: there are no gold links")),
         }
@@ -533,12 +587,13 @@ impl LanguageData {
     /// pairs, and beside them sentences that only one of the two has.
     pub(super) fn mined_text(&self, target: &str) -> StdResult<Vec<CommandArg>, String> {
         let (text, _) = self.linked_text(target)?;
+        let folder = self.world().expect("gold links are a world's");
         let source = self.source.as_str();
         let mut flags: Vec<CommandArg> = Vec::new();
         for (language, part) in
             [(source, "train"), (source, "dev"), (target, "train"), (target, "test")]
         {
-            let file = self.path(&format!("parallel/{part}.{language}.txt"));
+            let file = folder.join(&format!("parallel/{part}.{language}.txt"));
             flags.extend(["--text".into(), file.after(&format!("{language}="))]);
         }
         flags.extend(["--gold".into(), text]);
@@ -566,8 +621,8 @@ impl LanguageData {
     /// The folder of real data, where the languages are real.
     pub(super) fn data(&self) -> Option<&Path> {
         match &self.home {
-            DataLocation::World { .. } => None,
             DataLocation::Folder(data) => Some(data),
+            _ => None,
         }
     }
 
@@ -575,7 +630,7 @@ impl LanguageData {
     pub(super) fn world(&self) -> Option<CommandArg> {
         match &self.home {
             DataLocation::World { folder, .. } => Some(folder.clone()),
-            DataLocation::Folder(_) => None,
+            _ => None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! from their results) → a [`StepPool`] (the steps of several plans, each once) → [`run()`] (missing steps are run, side by
 //! side where that is wished; completed ones are found by their keys, whichever study ran them) → records in the store.
 
+mod altered;
 pub mod cluster;
 mod cost;
 mod error;
@@ -27,7 +28,8 @@ mod systems;
 pub use error::{Error, Result};
 pub use extraction::{Extraction, Extractor, Measurement, StepResults, TextSample};
 pub use file::{
-    InventedLanguages, RealLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind,
+    InventedLanguages, LanguageAlteration, RealLanguages, ScaleSettings, Study, StudyEvaluation,
+    System, SystemKind,
 };
 pub use laboratory::{Laboratory, PlanStatus, shell_line};
 pub use materials::xnli_languages;

@@ -42,7 +42,7 @@ impl StudyPlan {
         for (number, &seed) in settings.seeds.as_ref().unwrap_or(&study.seeds).iter().enumerate() {
             for system in study.compared() {
                 let Some((system, finetuning_only)) = of_seed(system, number) else { continue };
-                for mut materials in choices(study, &mut planner, seed, &system)? {
+                for mut materials in choices(study, &mut planner, (scale, seed), &system)? {
                     if system.model == SystemKind::Given {
                         let (readable, lines) = materials.with_text();
                         lines.into_iter().for_each(|line| planner.leave_out(line));
@@ -113,12 +113,18 @@ pub(super) const OTHER_DOMAIN: &str = "wiki-cc";
 fn choices(
     study: &Study,
     planner: &mut StudyPlanner<'_>,
-    seed: u64,
+    (scale, seed): (Scale, u64),
     system: &System,
 ) -> Result<Vec<LanguageData>> {
     let choices: Vec<LanguageData> = match &study.real {
         Some(real) => {
-            real.choices().map(|languages| LanguageData::real(&real.data, &languages)).collect()
+            let real_ones =
+                real.choices().map(|languages| Ok(LanguageData::real(&real.data, &languages)));
+            let steps = &mut planner.steps;
+            let altered = study.altered().map(|(language, alteration)| {
+                LanguageData::altered(steps, (&real.data, language), &alteration, (scale, seed))
+            });
+            real_ones.chain(altered).collect::<Result<_>>()?
         }
         None => {
             let one = [InventedLanguages::default()];
@@ -234,7 +240,7 @@ impl EvaluationContext<'_> {
     pub(super) fn name(&self, what: &str, system: &System) -> String {
         let of = system.factors.values().chain(self.materials.factors.values());
         let mut name = format!("{what}: {}", of.cloned().collect::<Vec<_>>().join(", "));
-        if !self.materials.prepared() {
+        if self.materials.world().is_none() {
             name += &format!(", {}", self.materials.pair(&self.materials.targets.join("+")));
         }
         format!("{name}, seed {}", self.seed)
@@ -265,6 +271,7 @@ impl EvaluationContext<'_> {
                 }
                 StudyEvaluation::Retrieval => recipes::retrieval(planner, scene, system, made)?,
                 StudyEvaluation::AlignWords => recipes::align_words(planner, scene, system, made)?,
+                StudyEvaluation::AlignMany => recipes::align_many(planner, scene, system, made)?,
                 StudyEvaluation::AlignContexts => {
                     recipes::align_contexts(planner, scene, system, made)?
                 }
@@ -312,6 +319,9 @@ mod tests {
     /// Studies some of whose evaluations need gold annotations that only invented languages have.
     const INVENTED_ONLY: [&str; 1] = ["bitext"];
 
+    /// Studies that need more than two languages.
+    const MANY: [&str; 1] = ["align-many"];
+
     /// The plan of a study whose languages have enough text.
     fn planned(study: &Study, scale: Scale) -> Result<StudyPlan> {
         StudyPlan::of(study, scale, CPU, &mut |_, _, most| Ok(most))
@@ -322,7 +332,9 @@ mod tests {
         for name in Study::names() {
             for scale in Scale::ALL {
                 let plan = planned(&Study::find(name).unwrap(), scale).unwrap();
-                assert!(plan.extractions.len() >= plan.steps.len() / 4, "{name} at {scale}");
+                // Of many languages one step gives the numbers of all pairs.
+                let steps = if MANY.contains(&name) { 8 } else { 4 };
+                assert!(plan.extractions.len() >= plan.steps.len() / steps, "{name} at {scale}");
                 for (number, step) in plan.steps.iter().enumerate() {
                     assert!(step.needs.iter().all(|need| need.0 < number), "{}", step.name);
                 }
@@ -380,7 +392,7 @@ mod tests {
     fn every_study_can_be_asked_of_real_languages() {
         let folder = tempfile::tempdir().unwrap();
         data(folder.path(), ["en", "fr"]);
-        for name in Study::names() {
+        for name in Study::names().filter(|name| !MANY.contains(name)) {
             let mut study = Study::find(name).unwrap();
             study.worlds.clear();
             study.real = Some(en_fr(folder.path()));
@@ -404,7 +416,7 @@ mod tests {
 
     fn en_fr(folder: &Path) -> RealLanguages {
         let (data, pairs) = (folder.to_owned(), vec!["en-fr".to_owned()]);
-        RealLanguages { data, pairs, languages: Vec::new() }
+        RealLanguages { data, pairs, languages: Vec::new(), altered: Vec::new() }
     }
 
     fn real(folder: &Path, name: &str) -> Study {
@@ -620,12 +632,65 @@ mod tests {
                     && command.contains("test-de")
                     && command.contains("test-fr")
             });
-            assert!(all || tests, "{name}: {pairs:?}");
+            assert!(all || tests || MANY.contains(&name), "{name}: {pairs:?}");
             if name == "similarity" {
                 assert_eq!(pairs, ["en-de", "en-en'", "en-fr"]);
                 assert_eq!(read("corpus paraphrases"), 1);
             }
         }
+    }
+
+    #[test]
+    fn many_languages_are_aligned_at_once() {
+        let mut study = Study { seeds: vec![1], ..Study::find("align-many").unwrap() };
+        let flags = |study: &Study| -> Vec<[usize; 3]> {
+            let commands = commands(&planned(study, Scale::Tiny).unwrap());
+            let many = commands.iter().filter(|one| one.starts_with("align many"));
+            let count = |one: &String| {
+                ["--vectors ", "--dictionary ", "--test-dictionary "]
+                    .map(|flag| one.matches(&format!(" {flag}")).count())
+            };
+            many.map(count).collect()
+        };
+        // Three with the source, and of three others the two pairs of neighbours; all six are tested.
+        assert_eq!(flags(&study), [[4, 5, 6]; 3]);
+        study.worlds[0].flags.clear();
+        assert_eq!(flags(&study), [[4, 3, 3]; 3], "a world has dictionaries of its source alone");
+        study.worlds[0].languages = Some(2);
+        let refused = planned(&study, Scale::Tiny).err().unwrap().to_string();
+        assert!(refused.contains("align-many cannot be measured"), "{refused}");
+    }
+
+    /// Text, test sentences and words of an altered copy come of `corpus alter`, and no other language is read.
+    #[test]
+    fn a_language_is_compared_with_its_altered_copies() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        let study = |language: &str| {
+            let altered = vec![language.to_owned()];
+            let real = RealLanguages { pairs: Vec::new(), altered, ..en_fr(folder.path()) };
+            let study = Study::find("elements").unwrap();
+            Study { worlds: Vec::new(), real: Some(real), seeds: vec![1], ..study }
+        };
+        let refused = planned(&study("en"), Scale::Tiny).err().unwrap().to_string();
+        assert!(refused.contains("text/en.*.txt.zst"), "the study reads Tatoeba's: {refused}");
+        std::fs::write(folder.path().join("text/en.tatoeba.txt.zst"), "").unwrap();
+        let plan = planned(&study("en"), Scale::Tiny).unwrap();
+        assert!(plan.skipped.is_empty(), "{:?}", plan.skipped);
+        let commands = commands(&plan);
+        let with = |verb: &str, word: &str| {
+            commands.iter().filter(|one| one.starts_with(verb) && one.contains(word)).count()
+        };
+        // Of each of two copies: text, test sentences, and others to learn a map from.
+        assert_eq!((with("corpus alter", ""), with("corpus alter", "--order inverted")), (6, 3));
+        assert_eq!(with("corpus alter", "text/en.tatoeba.txt.zst --lowercase"), 2);
+        assert_eq!(with("corpus alter", "text/en.wiki.txt.zst"), 0, "another text");
+        assert_eq!(with("corpus alter", "tatoeba/tatoeba.fra-eng.eng"), 2);
+        let systems = study("en").systems.len();
+        assert_eq!(with("pretrain", "--set text.prepared=true"), 2 * systems);
+        assert_eq!(with("retrieve", "--parallel xx=step-"), 2 * systems);
+        assert_eq!(levels(&plan, "pair"), ["en-xx"]);
+        assert_eq!(levels(&plan, "order"), ["inverted", "same"]);
     }
 
     /// A model that is given needs no training, has the depth that it says, and of several folders each is a seed.

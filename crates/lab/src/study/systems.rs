@@ -194,10 +194,10 @@ fn pretrain(
         Some(world) => draft.flag("--world", world),
         None => draft.args(materials.text_flags(languages, system.preset == OTHER_DOMAIN)?),
     };
-    if materials.prepared() && !all {
+    if materials.prepared() && !(all && materials.world().is_some()) {
         draft = draft.flag("--set", "text.prepared=true");
     }
-    if system.preset == "extra-anchors" && !materials.prepared() {
+    if system.preset == "extra-anchors" && materials.world().is_none() {
         for target in &materials.targets {
             let pair = format!("{}=", materials.pair(target));
             let dictionary = materials.anchor_dictionary(target).map_err(|place| {

@@ -161,6 +161,12 @@ impl Vocabulary {
         })
     }
 
+    /// One more than the largest id that the tokenizer of a language gives.
+    pub fn tokenizer_size(&self, language: usize) -> usize {
+        let ids = self.languages[language].tokenizer.get_vocab(true).into_values();
+        ids.max().map_or(0, |largest| largest as usize + 1)
+    }
+
     /// Every file but the manifest.
     fn files(&self) -> Result<BTreeMap<String, String>> {
         let mut files = self.tokenizers()?;

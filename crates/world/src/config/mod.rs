@@ -55,6 +55,9 @@ pub struct WorldConfig {
     pub tatoeba: usize,
     /// The share of each dictionary held out for testing.
     pub dictionary_test: f64,
+    /// Whether every two languages have dictionaries, or only the first with each other one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all_dictionaries: bool,
     /// The meanings that all languages share.
     pub meaning: MeaningConfig,
     /// Sizes of the parallel text in all languages (`parallel/`); its training part is also
@@ -85,6 +88,7 @@ impl Default for WorldConfig {
             held_out: true,
             tatoeba: 1000,
             dictionary_test: 0.25,
+            all_dictionaries: false,
             meaning: MeaningConfig::default(),
             parallel: SplitSizes { train: 10_000, dev: 1000, test: 1000 },
             treebank: TreebankSizes::default(),

@@ -19,12 +19,14 @@ impl WorldWriter<'_> {
             .collect();
         ranked.sort_by_key(|&id| (std::cmp::Reverse(frequency[id as usize]), id));
         let (test, train) = held_out(&ranked, self.plan.config().dictionary_test);
-        let first = &self.languages[0];
-        for other in &self.languages[1..] {
-            for (from, to) in [(first, other), (other, first)] {
-                self.dictionary(from, to, "", None, &ranked)?;
-                self.dictionary(from, to, ".0-5000", Some("train"), &train)?;
-                self.dictionary(from, to, ".5000-6500", Some("test"), &test)?;
+        let hubs = if self.plan.config().all_dictionaries { self.languages.len() } else { 1 };
+        for (number, first) in self.languages.iter().enumerate().take(hubs) {
+            for other in &self.languages[number + 1..] {
+                for (from, to) in [(first, other), (other, first)] {
+                    self.dictionary(from, to, "", None, &ranked)?;
+                    self.dictionary(from, to, ".0-5000", Some("train"), &train)?;
+                    self.dictionary(from, to, ".5000-6500", Some("test"), &test)?;
+                }
             }
         }
         Ok(())

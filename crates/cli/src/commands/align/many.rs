@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use geometry::joint::{AlignManyConfig, AlignManyResult, PairAccuracy, align_many};
+use lab::study::Extractor;
 
 use super::words::Shown;
 use crate::commands::models::{Compute, Normalize, steps};
+use crate::commands::record::RecordFlags;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -78,6 +80,9 @@ pub(crate) struct Many {
     force: bool,
 
     #[command(flatten)]
+    record: RecordFlags,
+
+    #[command(flatten)]
     compute: Compute,
 }
 
@@ -127,7 +132,8 @@ impl Many {
             }
             draft.finish()?;
         }
-        Ok(Outcome::new(describe(&aligned.result), &aligned.result))
+        let outcome = Outcome::new(describe(&aligned.result), &aligned.result);
+        self.record.keep(outcome, &Extractor::AlignMany, 1, [])
     }
 }
 

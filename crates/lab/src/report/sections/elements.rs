@@ -9,8 +9,16 @@ use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim
 use crate::report::observations::Observations;
 
 const STUDY: &str = "elements";
-const CONDITIONS: [&str; 7] =
-    ["original", "lang-pos", "shift-special", "no-random", "all-three", "overparam", "untrained"];
+const CONDITIONS: [&str; 8] = [
+    "original",
+    "lang-pos",
+    "shift-special",
+    "no-random",
+    "all-three",
+    "overparam",
+    "all-four",
+    "untrained",
+];
 
 pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
     id: "elements",
@@ -19,8 +27,9 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
     studies: &[STUDY],
     method: "Two languages without a common subword are trained together, and one element of the recipe is ablated at a time: \
              shared position embeddings (lang-pos), shared special tokens (shift-special), random replacement of masked tokens \
-             (no-random), or all three; overparam is a larger model. In the inverted world the second language has every dependent \
-             on the other side of its head. Sentences retrieve their translations by the cosine of raw mean vectors.",
+             (no-random), or all three; overparam is a larger model, and all-four has all three in it. Invented languages in inverted \
+             order have every dependent on the other side of its head. A real language (xx) is the first in a shifted script, and in \
+             inverted order its sentences are read from the last word to the first. Sentences retrieve their translations by the cosine of raw mean vectors.",
     claims: &[
         PaperClaim {
             finding: "Separate positions, separate special tokens and no random replacement together make an encoder less multilingual",
@@ -53,6 +62,27 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
             quantity: "raw retrieval of the original minus no-random, mean over layers",
             criterion: Criterion::Above(0.0),
             measure: |view| ablated(view, "no-random"),
+        },
+        PaperClaim {
+            finding: "A larger encoder is less multilingual",
+            place: "Dufter & Schütze 2020",
+            paper: || "named among the elements: lower".to_owned(),
+            quantity: "raw retrieval of the original minus overparam, mean over layers",
+            criterion: Criterion::Above(0.0),
+            measure: |view| ablated(view, "overparam"),
+        },
+        PaperClaim {
+            finding: "In a larger encoder all three together leave even less",
+            place: "Dufter & Schütze 2020, Figure 1",
+            paper: || "almost nothing is left".to_owned(),
+            quantity: "raw retrieval of all three minus all three in a larger encoder, mean over layers",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                let data = view.study(STUDY);
+                let [three, four] =
+                    ["all-three", "all-four"].map(|one| retrieval(&data, one, same(&data)));
+                vec![line(&data, &three.minus(&four))]
+            },
         },
         PaperClaim {
             finding: "An inverted word order makes an encoder less multilingual",

@@ -2,6 +2,7 @@
 //! its own and list it in [`ALL`].
 
 mod align_contexts;
+mod align_many;
 mod align_sentences;
 mod align_words;
 mod bitext;
@@ -54,6 +55,7 @@ pub(super) const ALL: &[&ReportSection] = &[
     &transfer::SHARING,
     &distance::DISTANCE,
     &align_words::ALIGN_WORDS,
+    &align_many::ALIGN_MANY,
     &align_contexts::ALIGN_CONTEXTS,
     &align_sentences::ALIGN_SENTENCES,
     &similarity::SIMILARITY,

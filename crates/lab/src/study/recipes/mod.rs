@@ -13,7 +13,7 @@ pub(super) use sentences::{
 };
 pub(super) use shift::shift;
 pub(super) use tasks::{align_contexts, shifted_transfer, transfer};
-pub(super) use words::{align_words, word_alignment, word_retrieval};
+pub(super) use words::{align_many, align_words, word_alignment, word_retrieval};
 
 pub use shift::translating_layer;
 

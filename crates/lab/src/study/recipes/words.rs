@@ -97,6 +97,51 @@ pub(in crate::study) fn align_words(
     Ok(())
 }
 
+/// Word translation between all languages of three or more, each mapped into the space of the source: from dictionaries of
+/// the source with each other language, and of neighbours among the others where there are some. The first and the last
+/// of the others have none, and are tested all the same. Contextual vectors are those of the middle layer.
+pub(in crate::study) fn align_many(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    made: &PlannedSystem,
+) -> Result<()> {
+    let (materials, source) = (scene.materials, scene.materials.source.as_str());
+    if materials.targets.len() < 2 {
+        return Ok(());
+    }
+    let mut draft = StepDraft::new("align many", scene.name("align many", system));
+    for (number, target) in materials.targets.iter().enumerate() {
+        let files = word_files(planner, scene, system, made, target)?;
+        let middle = files.len() / 2;
+        let Some((_, of_target, of_source)) = files.into_iter().nth(middle) else { return Ok(()) };
+        if number == 0 {
+            draft = draft.flag("--vectors", of_source.after(&format!("{source}=")));
+        }
+        draft = draft.flag("--vectors", of_target.after(&format!("{target}=")));
+        let Some([train, test]) = planner.found(dictionaries(scene, target)) else { return Ok(()) };
+        let pair = format!("{target}-{source}=");
+        draft = draft
+            .flag("--dictionary", train.after(&pair))
+            .flag("--test-dictionary", test.after(&pair));
+    }
+    for (number, one) in materials.targets.iter().enumerate() {
+        for (distance, other) in materials.targets[number + 1..].iter().enumerate() {
+            let pair = format!("{one}-{other}=");
+            let part = |part: &str| materials.dictionary_of(one, other, part);
+            if let Some(train) = part("0-5000").filter(|_| distance == 0) {
+                draft = draft.flag("--dictionary", train.after(&pair));
+            }
+            if let Some(test) = part("5000-6500") {
+                draft = draft.flag("--test-dictionary", test.after(&pair));
+            }
+        }
+    }
+    let step = planner.add(draft.flag("--hub", source))?;
+    planner.read(step, Extractor::AlignMany, scene.seed, scene.factors(system, &[]));
+    Ok(())
+}
+
 /// The dictionaries that a map is learned from and tested on; the error says which is missing.
 fn dictionaries(
     scene: &EvaluationContext<'_>,

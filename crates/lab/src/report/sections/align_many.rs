@@ -1,0 +1,119 @@
+//! Word translation between all of several languages in one space: maps learned together, and maps onto a hub.
+
+use super::ReportSection;
+use super::parts::{OTHERS, dots, figure, mark, named, pair_name, pairs_of};
+use crate::draw::{Chart, DotRow, short};
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
+use crate::report::observations::Observations;
+
+const STUDY: &str = "align-many";
+const P_AT_1: &str = "p_at_1";
+const SYSTEMS: [&str; 3] = ["fasttext", "monolingual", "untrained"];
+const MAPS: [(&str, &str); 3] =
+    [("unmapped", "unmapped"), ("onto-hub", "onto the hub"), ("together", "together")];
+/// Which dictionary a pair of languages had to learn from, in words.
+const DICTIONARIES: [(&str, &str); 3] = [
+    ("with-hub", "with the hub"),
+    ("own", "of the pair, beside those with the hub"),
+    ("none", "with the hub alone"),
+];
+
+pub(in crate::report) const ALIGN_MANY: ReportSection = ReportSection {
+    id: "align-many",
+    title: "Do maps into one space translate better when all languages learn them together?",
+    place: "beyond the papers",
+    studies: &[STUDY],
+    method: "Word vectors of each language are mapped into the space of the first (the hub) by orthogonal maps: each onto the hub \
+             from its own dictionary, or all together from all dictionaries (generalised Procrustes). The hub has a dictionary with \
+             every language; of the others only neighbours have one of their own. Held-out words of every two languages are \
+             translated by CSLS retrieval.",
+    claims: &[
+        PaperClaim {
+            finding: "Maps that are learned together translate better between languages without the hub",
+            place: "Kementchedjhieva et al. 2018",
+            paper: || "shown in a table: better for most pairs".to_owned(),
+            quantity: "P@1 of maps learned together minus that of maps onto the hub, pairs with a dictionary of their own",
+            criterion: Criterion::Above(0.0),
+            measure: |view| gained(view, "own"),
+        },
+        PaperClaim {
+            finding: "They translate better also where a pair has no dictionary of its own",
+            place: "Kementchedjhieva et al. 2018",
+            paper: || "not measured".to_owned(),
+            quantity: "P@1 of maps learned together minus that of maps onto the hub, pairs without a dictionary",
+            criterion: Criterion::Above(0.0),
+            measure: |view| gained(view, "none"),
+        },
+    ],
+    fails: "Maps that are learned together translate no better between languages without the hub",
+    numbers: |view| {
+        let data = view.study(STUDY);
+        let of = |(map, name): &(&str, &str)| {
+            let mean = words(&data, "fasttext", map, "own").sample().mean()?;
+            Some(format!("{} {name}", short(mean.mean)))
+        };
+        let parts: Vec<String> = MAPS.iter().filter_map(of).collect();
+        if parts.is_empty() { String::new() } else { format!("P@1 {}", parts.join(", ")) }
+    },
+    show,
+};
+
+fn words(data: &StudyData<'_>, system: &str, map: &str, dictionary: &str) -> Observations {
+    let factors = [("system", system), ("map", map), ("dictionary", dictionary)];
+    data.observations(P_AT_1, &factors)
+}
+
+/// What static vectors gain when maps are learned together; they are to be better than without maps.
+fn gained(view: &SettingView<'_>, dictionary: &str) -> Vec<ClaimLine> {
+    let data = view.study(STUDY);
+    let [unmapped, hub, together] =
+        MAPS.map(|(map, _)| words(&data, "fasttext", map, dictionary).dropped("map"));
+    let line = ClaimLine::new("", Evidence::Seeds(together.minus(&hub).sample()));
+    vec![line.against(Control::of("unmapped", &together, &unmapped))]
+}
+
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+    let data = view.study(STUDY);
+    let systems = data.levels(&[P_AT_1], "system", &SYSTEMS);
+    let panel = |system: &String| -> Option<Chart> {
+        let row = |pair: &String| {
+            let of = |(place, (map, name)): (usize, &(&str, &str))| {
+                let factors = [("system", system.as_str()), ("pair", pair), ("map", map)];
+                mark(name, OTHERS + place, &data.observations(P_AT_1, &factors).sample(), None)
+            };
+            DotRow { name: pair_name(pair), marks: MAPS.iter().enumerate().map(of).collect() }
+        };
+        let rows = pairs_of(&data, &[P_AT_1]).iter().map(row).collect();
+        dots(&data.name(system), "P@1", rows, Vec::new())
+    };
+    let charts: Vec<Chart> = systems.iter().filter_map(panel).collect();
+    vec![
+        CaptionedItem::figure(
+            BEYOND,
+            "Word translation between every two languages in one space.",
+            figure(named(id, "pairs"), "Many languages in one space", &charts),
+        ),
+        CaptionedItem::table(
+            BEYOND,
+            "P@1 (CSLS), means over pairs, by the dictionaries that a pair had to learn from.",
+            table(&data, &systems),
+        ),
+    ]
+}
+
+fn table(data: &StudyData<'_>, systems: &[String]) -> ReportTable {
+    let mut table = ReportTable::new(&["vectors", "dictionary"]);
+    table.heads.extend(MAPS.map(|(_, name)| name.to_owned()));
+    for system in systems {
+        for (dictionary, name) in DICTIONARIES {
+            let means = MAPS.map(|(map, _)| words(data, system, map, dictionary).sample().mean());
+            if means.iter().any(Option::is_some) {
+                let names = [TableCell::Name(data.name(system)), TableCell::Text(name.to_owned())];
+                table.rows.push(names.into_iter().chain(means.map(TableCell::Ours)).collect());
+            }
+        }
+    }
+    table
+}

@@ -1,0 +1,109 @@
+//! A real language beside an altered copy of itself: the steps of `corpus alter` that make its text and test sentences.
+//!
+//! Every sentence and every word has its translation, so that no parallel text is needed (Dufter & Schütze 2020, K et al.
+//! 2020).
+
+use std::path::{Path, PathBuf};
+use std::result::Result as StdResult;
+
+use terms::{Scale, iso639_3};
+
+use super::error::Result;
+use super::file::LanguageAlteration;
+use super::step::{CommandArg, StepDraft, StepList};
+
+/// What the altered copy of any language is called.
+pub(super) const COPY: &str = "xx";
+/// The file of a step's folder that holds words and their altered forms.
+const DICTIONARY: &str = "dictionary.txt";
+/// The sentences of a language at scale `tiny`, whose encoders see no more than that.
+const TINY_SENTENCES: &str = "200000";
+
+/// The folders of the steps that alter a language; each holds the sentences as they were and altered, line by line.
+#[derive(Clone)]
+pub(super) struct AlteredText {
+    text: CommandArg,
+    test: StdResult<CommandArg, String>,
+    train: StdResult<CommandArg, String>,
+}
+
+impl AlteredText {
+    /// Plans the alteration of a language's text in some files, and of its test sentences in a folder of data.
+    pub(super) fn plan(
+        steps: &mut StepList,
+        (data, texts): (&Path, Vec<PathBuf>),
+        language: &str,
+        alteration: &LanguageAlteration,
+        (scale, seed): (Scale, u64),
+    ) -> Result<Self> {
+        let mut alter = |what: &str, files: Vec<PathBuf>, more: &[&str]| -> Result<CommandArg> {
+            let flags = alteration.flags.join(" ");
+            let name = format!("alter {what} of {language}, seed {seed} ({flags})");
+            let mut draft = StepDraft::new("corpus alter", name);
+            for file in files {
+                draft = draft.flag("--text", CommandArg::file(file).after(&format!("{language}=")));
+            }
+            let draft = draft
+                .args(alteration.flags.clone())
+                .args(more.iter().copied())
+                .flag("--seed", seed.to_string())
+                .flag("--out", CommandArg::here(&sentences(COPY)))
+                .flag("--original", CommandArg::here(&sentences(language)))
+                .flag("--dictionary", CommandArg::here(DICTIONARY));
+            Ok(StepList::made(steps.add(draft)?, ""))
+        };
+        let sampled: &[&str] =
+            if scale == Scale::Tiny { &["--sample-size", TINY_SENTENCES] } else { &[] };
+        let text = alter("text", texts, sampled)?;
+        let test = match tatoeba_file(data, language) {
+            Some(file) => Ok(alter("test sentences", vec![file], &["--lines"])?),
+            None => Err(format!(
+                "sentences of {language}: there is no {}",
+                data.join(format!("tatoeba/tatoeba.*.{}", iso639_3(language))).display()
+            )),
+        };
+        let xnli = data.join(format!("xnli/dev-{language}.tsv"));
+        let train = match xnli.is_file() {
+            true => Ok(alter("other sentences", vec![xnli], &["--lines", "--columns", "1,2"])?),
+            false => Err(format!("sentences of {language}: there is no {}", xnli.display())),
+        };
+        Ok(Self { text, test, train })
+    }
+
+    /// The text of a language.
+    pub(super) fn text(&self, language: &str) -> CommandArg {
+        self.text.join(&sentences(language))
+    }
+
+    /// The words of the text and their altered forms, the most frequent first.
+    pub(super) fn dictionary(&self) -> CommandArg {
+        self.text.join(DICTIONARY)
+    }
+
+    /// Sentences to retrieve, of both languages; the error is the line that says which file is missing.
+    pub(super) fn test(&self, languages: [&str; 2]) -> StdResult<[CommandArg; 2], String> {
+        let folder = self.test.clone()?;
+        Ok(languages.map(|language| folder.join(&sentences(language))))
+    }
+
+    /// Other sentences, from which maps are learned.
+    pub(super) fn train(&self, languages: [&str; 2]) -> StdResult<[CommandArg; 2], String> {
+        let folder = self.train.clone()?;
+        Ok(languages.map(|language| folder.join(&sentences(language))))
+    }
+}
+
+fn sentences(language: &str) -> String {
+    format!("{language}.txt")
+}
+
+/// Test sentences of a language, with whichever other language they are paired there.
+fn tatoeba_file(data: &Path, language: &str) -> Option<PathBuf> {
+    let ending = format!(".{}", iso639_3(language));
+    let entries = std::fs::read_dir(data.join("tatoeba")).into_iter().flatten().flatten();
+    let named = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("tatoeba.") && name.ends_with(&ending)
+    };
+    entries.map(|entry| entry.path()).filter(named).min()
+}
