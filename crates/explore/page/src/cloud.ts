@@ -1,9 +1,10 @@
 // Points of several languages at every step of training. All steps lie in one buffer of the GPU, and the vertex shader interpolates
-// between two of them, so that scrubbing copies nothing. Lines and rings are drawn on a second canvas above. Without WebGL 2
-// the points are drawn by the canvas itself, fewer of them.
+// between two of them, so that scrubbing copies nothing. Lines and rings are drawn on a second canvas above. Without WebGL 2, or where
+// a browser without a GPU emulates it, the processor draws points, lines and rings on one canvas.
 
 import type { PointArray } from "./api";
 import { colour, h } from "./dom";
+import { Raster } from "./raster";
 
 // What is the same for a whole point is computed once for it, not for each of its pixels.
 const VERTEX = `#version 300 es
@@ -26,8 +27,16 @@ void main() {
   paint = ink * clamp((1.0 - d) * 3.6, 0.0, 1.0);
 }`;
 
-/** Points that the canvas draws without WebGL. */
-const FEWER = 4000;
+/** Why points are drawn without WebGL, if they are. */
+function obstacle(): string {
+  const gl = h("canvas", {}).getContext("webgl2");
+  if (!gl) return "This browser has no WebGL 2, so that points are drawn without it.";
+  const info = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name) ? "This browser has no GPU, so that points are drawn without WebGL." : "";
+}
+
 /** The view reaches so many times the root mean square distance from the centre. */
 const REACH = 2;
 
@@ -49,7 +58,11 @@ export class Cloud {
   onHover: (point: number | null) => void = () => {};
   onPick: (point: number | null) => void = () => {};
   onLasso: (points: number[]) => void = () => {};
-  private readonly gl: WebGL2RenderingContext | null;
+  private readonly gl: WebGL2RenderingContext | null = null;
+  /** What draws without WebGL, and why it does. */
+  private readonly raster = new Raster();
+  private readonly plain: CanvasRenderingContext2D | null = null;
+  private readonly obstacle = obstacle();
   private program: WebGLProgram | null = null;
   private uniforms: Record<string, WebGLUniformLocation | null> = {};
   private buffer: WebGLBuffer | null = null;
@@ -63,13 +76,18 @@ export class Cloud {
   private chosen: CloudMarks = { joined: [], strong: [], rings: [], labels: [] };
   private lasso: [number, number][] = [];
   private palette: [number, number, number][] = [];
+  private ground: [number, number, number] = [1, 1, 1];
   /** Colours and font of the page, which are looked up when they may have changed, not at every frame. */
   private look = { ink: "", ground: "", font: "" };
 
   constructor(label: string) {
     this.element = h("div", { class: "cloud", role: "img", "aria-label": label }, this.points, this.marks);
-    this.gl = this.points.getContext("webgl2", { antialias: false, alpha: true, premultipliedAlpha: true });
+    if (!this.obstacle) this.gl = this.points.getContext("webgl2", { antialias: false, alpha: true, premultipliedAlpha: true });
     if (this.gl) this.prepare(this.gl);
+    else {
+      this.plain = this.points.getContext("2d", { alpha: false, willReadFrequently: true });
+      this.marks.hidden = true;
+    }
     this.listen();
     new ResizeObserver(() => this.resize()).observe(this.element);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
@@ -115,17 +133,13 @@ export class Cloud {
       for (let i = from; i < from + data.count * 2; i++) squares += data.values[i] ** 2;
       return 1 / (REACH * Math.sqrt(squares / Math.max(1, data.count)) || 1);
     });
-    this.note = "";
+    this.note = this.obstacle;
     const gl = this.gl;
     if (gl && this.isAccelerated) {
       gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
       gl.bufferData(gl.ARRAY_BUFFER, data.values, gl.STATIC_DRAW);
       gl.bindBuffer(gl.ARRAY_BUFFER, this.languageBuffer);
       gl.bufferData(gl.ARRAY_BUFFER, languages, gl.STATIC_DRAW);
-    } else {
-      this.note = "This browser has no WebGL 2, so that points are drawn without it";
-      if (data.count > FEWER) this.note += `: a sample of ${FEWER} of ${data.count}`;
-      this.note += ".";
     }
     this.at = Math.min(this.at, data.steps.length - 1);
     this.repaint();
@@ -133,7 +147,7 @@ export class Cloud {
 
   setMarks(marks: CloudMarks) {
     this.chosen = marks;
-    this.drawMarks();
+    this.redrawMarks();
   }
 
   /** The place among the steps, with fractions. */
@@ -150,22 +164,29 @@ export class Cloud {
 
   private repaint() {
     const rgb = (text: string): [number, number, number] => {
-      const number = Number.parseInt(text.replace("#", ""), 16);
+      const digits = text.replace("#", "");
+      const number = Number.parseInt(digits.length === 3 ? digits.replace(/./g, "$&$&") : digits, 16);
       return [(number >> 16) / 255, ((number >> 8) & 255) / 255, (number & 255) / 255];
     };
     this.palette = Array.from({ length: 12 }, (_, place) => rgb(colour(`--c${place}`) || "#888888"));
+    this.ground = rgb(colour("--ground"));
     this.look = { ink: colour("--ink"), ground: colour("--ground"), font: getComputedStyle(document.body).fontFamily };
     this.resize();
   }
 
   private resize() {
     const { clientWidth, clientHeight } = this.element;
-    const ratio = Math.min(window.devicePixelRatio || 1, 2);
+    const ratio = this.ratio();
     for (const canvas of [this.points, this.marks]) {
       canvas.width = Math.max(1, Math.round(clientWidth * ratio));
       canvas.height = Math.max(1, Math.round(clientHeight * ratio));
     }
     this.draw();
+  }
+
+  /** Pixels of the canvas for one of the page: no more than one where the processor draws them. */
+  private ratio(): number {
+    return this.plain ? 1 : Math.min(window.devicePixelRatio || 1, 2);
   }
 
   /** The two steps around the place, and how far between them. */
@@ -183,13 +204,13 @@ export class Cloud {
   private pointSize(): number {
     const count = this.data?.count ?? 0;
     const base = count <= 1000 ? 9 : count <= 10_000 ? 4.5 : 2.5;
-    return base * Math.min(window.devicePixelRatio || 1, 2) * Math.min(1.6, Math.sqrt(this.zoom));
+    return base * this.ratio() * Math.min(1.6, Math.sqrt(this.zoom));
   }
 
   draw() {
     if (!this.data || this.points.width < 2) return;
     if (this.isAccelerated) this.drawAccelerated(this.gl!);
-    else this.drawPlain();
+    else if (this.plain) this.drawPlain(this.plain);
     this.drawMarks();
   }
 
@@ -210,7 +231,7 @@ export class Cloud {
     gl.vertexAttribPointer(2, 1, gl.FLOAT, false, 4, 0);
     gl.uniform1f(this.uniforms.t, t);
     gl.uniform1f(this.uniforms.size, this.pointSize());
-    gl.uniform1f(this.uniforms.opacity, count > 20_000 ? 0.5 : 0.72);
+    gl.uniform1f(this.uniforms.opacity, this.opacity());
     gl.uniform2f(this.uniforms.scale, this.scales[a], this.scales[b]);
     gl.uniform2f(this.uniforms.zoom, this.zoom, this.zoom);
     gl.uniform2f(this.uniforms.pan, ...this.pan);
@@ -219,42 +240,61 @@ export class Cloud {
     gl.drawArrays(gl.POINTS, 0, count);
   }
 
-  private drawPlain() {
-    const context = this.points.getContext("2d");
-    if (!context) return;
-    context.clearRect(0, 0, this.points.width, this.points.height);
-    const { count } = this.data!;
-    const stride = Math.max(1, Math.ceil(count / FEWER));
-    const size = this.pointSize();
-    context.globalAlpha = 0.72;
-    for (let point = 0; point < count; point += stride) {
-      const [x, y] = this.place(point);
-      const [r, g, b] = this.palette[this.languages[point] % 12];
-      context.fillStyle = `rgb(${r * 255} ${g * 255} ${b * 255})`;
-      context.fillRect(x - size / 2, y - size / 2, size, size);
+  private drawPlain(context: CanvasRenderingContext2D) {
+    const { palette, ground, languages } = this;
+    const [a, b] = this.between().slice(0, 2).map((step) => this.of(step));
+    this.raster.draw(context, { a, b, ...this.placing(), languages, size: this.pointSize(), opacity: this.opacity(), palette, ground });
+  }
+
+  private opacity(): number {
+    return this.data!.count > 20_000 ? 0.5 : 0.72;
+  }
+
+  /** The points of a step. */
+  private of(step: number): Float32Array {
+    const { values, count } = this.data!;
+    return values.subarray(step * count * 2, (step + 1) * count * 2);
+  }
+
+  /** Where a point is in pixels of the canvas: its place at one step times `from`, and at the next times `to`, and `shift`. */
+  private placing(): { from: [number, number]; to: [number, number]; shift: [number, number] } {
+    const [a, b, t] = this.between();
+    const [sx, sy] = this.aspect();
+    const { width, height } = this.points;
+    const [x, y] = [(sx * width) / 2, (-sy * height) / 2];
+    const [before, after] = [this.scales[a] * (1 - t) * this.zoom, this.scales[b] * t * this.zoom];
+    return { from: [x * before, y * before], to: [x * after, y * after], shift: [width / 2 + this.pan[0] * x, height / 2 + this.pan[1] * y] };
+  }
+
+  /** Calls with every point's place in pixels of the canvas. */
+  private forEach(each: (point: number, x: number, y: number) => void) {
+    const [a, b] = this.between().slice(0, 2).map((step) => this.of(step));
+    const { from, to, shift } = this.placing();
+    for (let point = 0; point < this.data!.count; point++) {
+      each(point, a[2 * point] * from[0] + b[2 * point] * to[0] + shift[0], a[2 * point + 1] * from[1] + b[2 * point + 1] * to[1] + shift[1]);
     }
-    context.globalAlpha = 1;
   }
 
   /** Where a point is, in pixels of the canvas. */
   place(point: number): [number, number] {
-    const { values, count } = this.data!;
-    const [a, b, t] = this.between();
-    const [sx, sy] = this.aspect();
-    const along = (axis: number) => {
-      const [p, q] = [a, b].map((step) => values[(step * count + point) * 2 + axis] * this.scales[step]);
-      return (p + (q - p) * t) * this.zoom + this.pan[axis];
-    };
-    const { width, height } = this.points;
-    return [((along(0) * sx + 1) / 2) * width, ((1 - along(1) * sy) / 2) * height];
+    const [a, b] = this.between().slice(0, 2).map((step) => this.of(step));
+    const { from, to, shift } = this.placing();
+    const along = (axis: number) => a[2 * point + axis] * from[axis] + b[2 * point + axis] * to[axis] + shift[axis];
+    return [along(0), along(1)];
+  }
+
+  /** Lines, rings and names, where points stay as they are. */
+  private redrawMarks() {
+    if (this.plain) this.draw();
+    else this.drawMarks();
   }
 
   private drawMarks() {
-    const context = this.marks.getContext("2d");
+    const context = this.plain ?? this.marks.getContext("2d");
     if (!context || !this.data) return;
     const { width, height } = this.marks;
-    const ratio = Math.min(window.devicePixelRatio || 1, 2);
-    context.clearRect(0, 0, width, height);
+    const ratio = this.ratio();
+    if (!this.plain) context.clearRect(0, 0, width, height);
     const line = (pairs: [number, number][], style: string, wide: number, alpha: number) => {
       context.strokeStyle = style;
       context.lineWidth = wide * ratio;
@@ -310,14 +350,17 @@ export class Cloud {
   /** The nearest point to a place on the canvas, if one is close. */
   private nearest(x: number, y: number): number | null {
     if (!this.data) return null;
-    const reach = 14 * Math.min(window.devicePixelRatio || 1, 2);
-    let [best, found] = [reach * reach, null as number | null];
-    for (let point = 0; point < this.data.count; point++) {
-      const [px, py] = this.place(point);
+    const reach = 14 * this.ratio();
+    let best = reach * reach;
+    let found = -1;
+    this.forEach((point, px, py) => {
       const distance = (px - x) ** 2 + (py - y) ** 2;
-      if (distance < best) [best, found] = [distance, point];
-    }
-    return found;
+      if (distance < best) {
+        best = distance;
+        found = point;
+      }
+    });
+    return found < 0 ? null : found;
   }
 
   private listen() {
@@ -341,7 +384,7 @@ export class Cloud {
       moved = true;
       if (this.lasso.length > 0) {
         this.lasso.push(here);
-        return this.drawMarks();
+        return this.redrawMarks();
       }
       const [sx, sy] = this.aspect();
       this.pan[0] += ((here[0] - start[0]) * 2) / this.points.width / sx;
@@ -354,7 +397,7 @@ export class Cloud {
       else if (!moved) this.onPick(this.nearest(...place(event)));
       this.lasso = [];
       start = null;
-      this.drawMarks();
+      this.redrawMarks();
     });
     this.element.addEventListener("pointerleave", () => this.onHover(null));
     this.element.addEventListener("dblclick", () => this.resetView());
@@ -377,15 +420,15 @@ export class Cloud {
 
   private within(outline: [number, number][]): number[] {
     const inside: number[] = [];
-    for (let point = 0; point < (this.data?.count ?? 0); point++) {
-      const [x, y] = this.place(point);
+    if (!this.data) return inside;
+    this.forEach((point, x, y) => {
       let odd = false;
       outline.forEach(([x1, y1], number) => {
         const [x2, y2] = outline[(number + outline.length - 1) % outline.length];
         if (y1 > y !== y2 > y && x < ((x2 - x1) * (y - y1)) / (y2 - y1) + x1) odd = !odd;
       });
       if (odd) inside.push(point);
-    }
+    });
     return inside;
   }
 }
