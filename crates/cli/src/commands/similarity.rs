@@ -70,7 +70,7 @@ pub(crate) struct Similarity {
         help_heading = "Evaluation")]
     subsamples: usize,
 
-    /// Seed of subsamples, of shuffled pairs and of the pairs that rsa compares.
+    /// Seed of --sample-size, of subsamples, of shuffled pairs and of the pairs that rsa compares.
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     seed: u64,
 
@@ -106,7 +106,7 @@ impl Similarity {
                 (stacks, counts)
             }
             _ => {
-                let encoded = self.text.encode(&self.compute, &self.layers, &[])?.0;
+                let encoded = self.text.encode(&self.compute, &self.layers, &[], self.seed)?.0;
                 (encoded.stacks, encoded.counts)
             }
         };
