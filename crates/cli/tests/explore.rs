@@ -182,7 +182,16 @@ fn nothing_is_answered_without_the_token_or_to_another_site() {
     let page = server.get("/");
     assert!(page.status == 200 && page.body.starts_with(b"<!doctype html>"));
     let policy = page.header("Content-Security-Policy");
-    assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self';"));
+    for rule in [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "frame-ancestors 'none'",
+    ] {
+        assert!(policy.split("; ").any(|own| own == rule), "{rule}: {policy}");
+    }
     assert_eq!(page.header("X-Content-Type-Options"), "nosniff");
     // Only this machine's own interface listens.
     assert!(
@@ -217,7 +226,7 @@ fn requests_are_bounded_and_runs_are_named_by_their_ids_alone() {
         }
     }
     let run = server.run();
-    for wrong in ["layer=99", "layer=-1", "layer=x", "mode=y", "proj=z"] {
+    for wrong in ["layer=99", "layer=-1", "layer=x", "mode=y", "proj=z", "kind=letters"] {
         let answer = server.get(&format!("/api/points?run={run}&{wrong}"));
         assert_eq!(answer.status, 400, "{wrong}");
         assert!(answer.json()["error"].is_string());
@@ -283,6 +292,51 @@ fn points_and_curves_are_those_of_the_map() {
     assert_eq!(difference.status, 200);
 }
 
+#[test]
+fn words_are_those_of_the_vocabulary() {
+    let folder = RUNS.path();
+    let server = Served::start(folder, &["run"]);
+    let run = server.run();
+    let items = server.get(&format!("/api/items?run={run}&kind=words")).json();
+    let texts = |side: usize| items["texts"][side].as_array().unwrap();
+    let count = texts(0).len() + texts(1).len();
+    assert!(texts(0).len() > 50 && texts(1).len() > 50, "{count}");
+    // The vectors are of the weights that were saved: those of the snapshots, and the run's own.
+    let at = format!("run={run}&kind=words&layer=1&mode=centered");
+    let points = server.get(&format!("/api/points?{at}"));
+    assert_eq!((points.status, points.header("X-Steps")), (200, "0,50,60".to_owned()));
+    assert_eq!(points.header("X-Shape"), format!("3,{count},2"));
+    // The first step is not turned, so that its numbers are those of the map.
+    let line =
+        server.get(&format!("/api/command?{at}&step=0&view=space")).json()["command"].clone();
+    let line = line.as_str().unwrap().replace("words.svg", "words.csv");
+    assert!(line.contains("run@0 --vocab qaa --vocab qab"), "{line}");
+    done(folder, &line.split(' ').skip(1).chain(["--force"]).collect::<Vec<_>>());
+    let drawn = csv_points(&fs::read_to_string(folder.join("words.csv")).unwrap());
+    assert_eq!(drawn.len(), count);
+    for (place, shown) in drawn.into_iter().flatten().zip(points.body.chunks_exact(4)) {
+        let shown = f64::from(f32::from_le_bytes(shown.try_into().unwrap()));
+        assert!((shown - place).abs() <= 1e-3 * place.abs().max(1e-2), "{shown} {place}");
+    }
+    // A word of which a translation is known, and its neighbours.
+    let glosses = |side: usize| items["glosses"][side].as_array().unwrap();
+    let (row, other) = (0..texts(0).len())
+        .find_map(|row| {
+            let gloss = Some(&glosses(0)[row]).filter(|gloss| **gloss != "")?;
+            Some((row, glosses(1).iter().position(|one| one == gloss)?))
+        })
+        .expect("a word whose meaning both languages have");
+    let word = texts(0)[row].as_str().unwrap();
+    let body =
+        json!({ "run": run, "kind": "words", "step": 50, "lang": "qaa", "text": word, "k": 4 });
+    let found = server.post("/api/neighbours", &body).json();
+    let query = format!("run={run}&kind=words&step=50&lang=qaa&text={word}&k=4&view=neighbours");
+    let printed = server.typed(folder, &query);
+    assert_eq!(found["queries"], printed["queries"], "{found}");
+    assert_eq!(found["candidates"], printed["candidates"]);
+    assert_eq!(found["gold"][1], texts(1)[other]);
+}
+
 /// The coordinates of the rows of a figure's table that have them.
 fn csv_points(csv: &str) -> Vec<[f64; 2]> {
     let mut lines = csv.lines();
@@ -325,9 +379,9 @@ fn neighbours_translations_and_similarities_are_those_of_the_commands() {
     }
     // Without a file of mean vectors they are computed; with one, it is used.
     let alphas = json!([0, 0.5, 1]);
-    let body = json!({ "run": run, "step": 60, "from": "qaa", "to": "qab", "layer": 2, "alphas": alphas, "text": text });
+    let body = json!({ "run": run, "step": 60, "from": "qaa", "to": "qab", "layer": 2, "kind": "mean", "alphas": alphas, "text": text });
     let query = format!(
-        "run={run}&step=60&from=qaa&to=qab&layer=2&alphas=0,0.5,1&text={}&view=shift",
+        "run={run}&step=60&from=qaa&to=qab&layer=2&kind=mean&alphas=0,0.5,1&text={}&view=shift",
         escaped(&text)
     );
     let found = server.post("/api/translate", &body).json();
@@ -436,6 +490,23 @@ fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
     fs::write(&probe, &whole).unwrap();
     assert_ne!(probes(), before);
     assert_eq!(server.get(&format!("/api/run?run={run}")).json()["steps"], json!([0, 50, 60]));
+    // Weights that are half written: what needs them says so, and all else is answered.
+    let weights = place.path().join("run/snapshots/50.safetensors");
+    let whole = fs::read(&weights).unwrap();
+    fs::write(&weights, &whole[..whole.len() / 2]).unwrap();
+    let text = server.get(&format!("/api/items?run={run}")).json()["texts"][0][0].clone();
+    let ask = |step: u64| {
+        let body = json!({ "run": run, "step": step, "lang": "qaa", "text": text, "k": 3 });
+        server.post("/api/neighbours", &body)
+    };
+    let refused = ask(50);
+    let message = refused.json()["error"].as_str().unwrap().to_owned();
+    assert!(refused.status >= 400 && message.contains("50.safetensors"), "{message}");
+    assert_eq!(ask(60).status, 200);
+    let words = server.get(&format!("/api/points?run={run}&layer=1&kind=words"));
+    assert_eq!(words.header("X-Steps"), "0,60");
+    fs::write(&weights, whole).unwrap();
+    assert_eq!(ask(50).status, 200);
     fs::rename(place.path().join("run"), place.path().join("elsewhere")).unwrap();
     assert_eq!(server.get(&format!("/api/run?run={run}")).status, 410);
     assert!(lines.any(|line| line == "event: gone"));
@@ -487,6 +558,121 @@ fn a_laboratory_and_a_hugging_face_folder() {
     for layer in 0..3 {
         assert_eq!(metrics["raw"][0][layer], printed["layers"][layer]["raw"]["mean"]);
         assert_eq!(metrics["centered"][0][layer], printed["layers"][layer]["centered"]["mean"]);
+    }
+}
+
+/// What a folder holds: names, sizes and times.
+fn listing(folder: &Path) -> Vec<String> {
+    let output = Command::new("find").arg(folder).args(["-printf", "%p %s %T@\n"]).output();
+    let mut all: Vec<String> =
+        String::from_utf8(output.unwrap().stdout).unwrap().lines().map(str::to_owned).collect();
+    all.sort();
+    all
+}
+
+/// Of more text than is shown, a sample of lines: the same of both languages, and every command is of this very sample.
+#[test]
+fn of_much_text_a_sample_is_shown_and_its_commands_reproduce_it() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
+    let model = model.to_str().unwrap();
+    let words = ["cat", "dog", "house", "big", "the", "no", "un", "chat", "le", "a"];
+    let line = |mark: &str, row: usize| {
+        format!("{mark} {} {} {}\n", words[row % 10], words[row / 10 % 10], words[row / 100 % 10])
+    };
+    let rows = 700;
+    for (name, mark) in [("en.txt", "the"), ("fr.txt", "le")] {
+        fs::write(folder.join(name), (0..rows).map(|row| line(mark, row)).collect::<String>())
+            .unwrap();
+    }
+    let flags = ["--parallel", "en=en.txt", "--parallel", "fr=fr.txt", "--sample-size", "9"];
+    let before = listing(folder);
+    let server = Served::start(folder, &[&[model], &flags[..], &["--seed", "3"]].concat());
+    let run = server.run();
+    let overview = server.get(&format!("/api/run?run={run}")).json();
+    assert_eq!(overview["points"], 18, "{overview}");
+    let note = "A random sample of 9 of 700 sentence pairs is shown (--sample-size, --seed 3).";
+    assert_eq!(overview["notes"], json!([note]));
+    let items = server.get(&format!("/api/items?run={run}")).json();
+    let (en, fr) = (&items["texts"][0], &items["texts"][1]);
+    for row in 0..9 {
+        let (en, fr) = (en[row].as_str().unwrap(), fr[row].as_str().unwrap());
+        assert_eq!(en.strip_prefix("the "), fr.strip_prefix("le "));
+    }
+    assert_ne!(en[8], json!(line("the", 8).trim()), "these are the first lines, not a sample");
+    // The curve over layers, the points, the neighbours and the similarities.
+    let metrics = server.get(&format!("/api/metrics?run={run}&layer=1")).json();
+    let printed = server.typed(folder, &format!("run={run}&view=emergence"));
+    assert_eq!(metrics["raw"][0][1], printed["layers"][1]["raw"]["mean"]);
+    assert_eq!(metrics["candidates"], printed["candidates"][0]);
+    let map = server.typed(folder, &format!("run={run}&layer=1&view=space"));
+    assert!(map["caption"].as_str().unwrap().contains("9"), "{map}");
+    let line = server.get(&format!("/api/command?run={run}&layer=1&view=space")).json();
+    let line = line["command"].as_str().unwrap().replace("map.svg", "map.csv");
+    done(folder, &line.split(' ').skip(1).collect::<Vec<_>>());
+    let points = server.get(&format!("/api/points?run={run}&layer=1"));
+    let drawn = csv_points(&fs::read_to_string(folder.join("map.csv")).unwrap());
+    assert_eq!(drawn.len(), 18);
+    for (place, shown) in drawn.into_iter().flatten().zip(points.body.chunks_exact(4)) {
+        let shown = f64::from(f32::from_le_bytes(shown.try_into().unwrap()));
+        assert!((shown - place).abs() <= 1e-3 * place.abs().max(1e-2), "{shown} {place}");
+    }
+    let body = json!({ "run": run, "lang": "en", "text": en[0], "k": 3 });
+    let found = server.post("/api/neighbours", &body).json();
+    let text = escaped(en[0].as_str().unwrap());
+    let query = format!("run={run}&lang=en&text={text}&k=3&view=neighbours");
+    assert_eq!(found["queries"], server.typed(folder, &query)["queries"]);
+    let similarity = server.get(&format!("/api/cka?run={run}")).json();
+    assert_eq!(similarity["result"], server.typed(folder, &format!("run={run}&view=layers")));
+    // The server itself has written nothing; the commands wrote their pictures.
+    for made in ["map.svg", "map.csv"] {
+        fs::remove_file(folder.join(made)).unwrap();
+    }
+    let names = |all: Vec<String>| -> Vec<String> {
+        all.into_iter().filter(|line| line.contains(".txt")).collect()
+    };
+    assert_eq!(names(listing(folder)), names(before));
+}
+
+#[test]
+fn nothing_is_written_to_a_run() {
+    let folder = RUNS.path().join("run");
+    let before = listing(&folder);
+    let server = Served::start(RUNS.path(), &["run"]);
+    let run = server.run();
+    let text = server.get(&format!("/api/items?run={run}")).json()["texts"][0][0].clone();
+    let body = json!({ "run": run, "from": "qaa", "to": "qab", "layer": 1, "alphas": [1], "text": text, "lang": "qaa" });
+    for path in ["translate", "neighbours"] {
+        assert_eq!(server.post(&format!("/api/{path}"), &body).status, 200, "{path}");
+    }
+    for path in ["points", "metrics", "errors", "cka", "run"] {
+        assert_eq!(server.get(&format!("/api/{path}?run={run}&layer=1")).status, 200, "{path}");
+    }
+    assert_eq!(listing(&folder), before);
+}
+
+/// Verdicts and figures of a laboratory are inside an exported page.
+#[test]
+fn an_export_of_a_laboratory_has_its_studies() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let number = ["results", "add", "--measure", "accuracy", "--value", "0.5", "--command", "x"];
+    done(folder, &[&number[..], &["--factor", "system=mine", "--factor", "language=fr"]].concat());
+    let result = done(folder, &["explore", "--export", "page.html"]);
+    assert_eq!((&result["run"], &result["figures_left_out"]), (&json!("lab"), &json!(0)));
+    let page = fs::read_to_string(folder.join("page.html")).unwrap();
+    let start = page.find("id=\"baked\">").unwrap() + "id=\"baked\">".len();
+    let end = start + page[start..].find("</script>").unwrap();
+    let inside: Value = serde_json::from_str(&page[start..end]).unwrap();
+    assert_eq!(inside["/api/runs?"]["json"]["laboratory"], "lab");
+    let findings = &inside["/api/findings?"]["json"];
+    assert!(findings["findings"].is_array() && findings["left_out"] == 0, "{findings}");
+    for figure in findings["figures"].as_array().unwrap() {
+        let id = figure["id"].as_str().unwrap();
+        for ending in ["svg", "csv"] {
+            assert!(inside[&format!("/api/figure/{id}.{ending}?")]["base64"].is_string(), "{id}");
+        }
     }
 }
 

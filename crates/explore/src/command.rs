@@ -1,9 +1,11 @@
 //! The command line that prints or draws what a view shows.
 
 use lab::study::shell_line;
+use models::parallel::RowSelection;
+use text::{Selection, Subset};
 
-use crate::engine::WeightsChoice;
-use crate::space::Space;
+use crate::engine::{WeightsChoice, means_selection};
+use crate::space::{PointKind, Space, WORDS};
 
 /// What a command is made of.
 pub(crate) struct CommandPlace<'a> {
@@ -32,18 +34,38 @@ impl CommandPlace<'_> {
         if self.space.paired { "--parallel" } else { "--text" }
     }
 
-    /// How many sentences of a file are shown.
-    fn limit(&self) -> Vec<String> {
-        let longest = self.space.texts.iter().map(Vec::len).max().unwrap_or(0);
-        owned(&["--limit", &longest.to_string()])
+    /// Which lines of a file are shown.
+    fn rows(&self) -> Vec<String> {
+        match self.space.selection {
+            RowSelection::Sample { size, seed } if self.space.is_partial() => {
+                owned(&["--sample-size", &size.to_string(), "--seed", &seed.to_string()])
+            }
+            RowSelection::First(limit) => owned(&["--limit", &limit.to_string()]),
+            _ => vec![],
+        }
+    }
+
+    /// The words of the model's vocabulary.
+    fn vocab(&self, most: &str) -> Vec<String> {
+        let language = |language: &String| ["--vocab".to_owned(), language.clone()];
+        let languages = self.space.languages.iter().flat_map(language);
+        languages.chain(owned(&[most, &WORDS.to_string()])).collect()
     }
 
     /// The picture of the points: of a run at all its steps, of a model at one layer.
     pub(crate) fn space(&self, layer: usize, mode: &str, difference: bool) -> String {
         let layers = owned(&["--layers", &layer.to_string()]);
         let view = if mode == "raw" { vec![] } else { owned(&["--view", mode]) };
+        if self.space.kind == PointKind::Words {
+            let model = owned(&["map", "--model", &self.weights.model]);
+            let out = owned(&["--out", "words.svg"]);
+            return line([model, self.vocab("--limit"), layers, view, out].concat());
+        }
         if difference {
-            let files = if self.space.has_steps() { vec![] } else { self.files("--parallel") };
+            let files = match self.space.has_steps() {
+                true => vec![],
+                false => [self.files("--parallel"), self.rows()].concat(),
+            };
             let model = owned(&["map", "--figure", "layers", "--model", &self.weights.model]);
             let out = owned(&["--out", "layers.svg"]);
             return line([model, files, out].concat());
@@ -57,7 +79,15 @@ impl CommandPlace<'_> {
         let model = owned(&["map", "--model", &self.run]);
         let out = owned(&["--out", "map.svg"]);
         let files = self.files(self.text_flag());
-        line([model, files, self.limit(), layers, view, out].concat())
+        let rows = match self.rows() {
+            // A map is of fewer unless it is told how many.
+            rows if rows.is_empty() => {
+                let longest = self.space.rows.iter().max().copied().unwrap_or(0);
+                owned(&["--limit", &longest.to_string()])
+            }
+            rows => rows,
+        };
+        line([model, files, rows, layers, view, out].concat())
     }
 
     /// The curves over training, as numbers; of a model, retrieval layer by layer.
@@ -67,14 +97,19 @@ impl CommandPlace<'_> {
             let model = owned(&["map", "--figure", "emergence", "--model", &self.run]);
             return line([model, pair, owned(&["--out", "emergence.csv"])].concat());
         }
-        line([owned(&["retrieve", "--model", &self.run]), self.files("--parallel")].concat())
+        let retrieve = owned(&["retrieve", "--model", &self.run]);
+        line([retrieve, self.files("--parallel"), self.rows()].concat())
     }
 
     pub(crate) fn neighbours(&self, (lang, text): (&str, &str), k: usize, center: bool) -> String {
         let model = owned(&["neighbours", "--model", &self.weights.model, "--lang", lang]);
         let center = if center { owned(&["--center"]) } else { vec![] };
         let top = owned(&["--top", &k.to_string(), text]);
-        line([model, self.files("--text"), self.limit(), center, top].concat())
+        let among = match self.space.kind {
+            PointKind::Sentences => [self.files("--text"), self.rows()].concat(),
+            PointKind::Words => self.vocab("--max-vocab"),
+        };
+        line([model, among, center, top].concat())
     }
 
     /// With the command that computes the means, where no file has them.
@@ -98,7 +133,15 @@ impl CommandPlace<'_> {
             return translate;
         }
         let means = owned(&["shift", "means", "--model", &self.weights.model, "--lines"]);
-        let means = [means, self.files("--text"), owned(&["--out", file])].concat();
+        let Selection { take, seed, .. } = means_selection(self.space);
+        let rows = match take {
+            Subset::All => vec![],
+            Subset::First(size) => owned(&["--limit", &size.to_string()]),
+            Subset::Sample(size) => {
+                owned(&["--sample-size", &size.to_string(), "--seed", &seed.to_string()])
+            }
+        };
+        let means = [means, self.files("--text"), rows, owned(&["--out", file])].concat();
         format!("{} && {translate}", line(means))
     }
 
@@ -107,6 +150,7 @@ impl CommandPlace<'_> {
         if other != self.weights {
             words.extend(owned(&["--model", &other.model]));
         }
-        line([words, self.files("--parallel")].concat())
+        let rows = if self.space.has_steps() { vec![] } else { self.rows() };
+        line([words, self.files("--parallel"), rows].concat())
     }
 }

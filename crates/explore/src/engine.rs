@@ -9,7 +9,7 @@ use geometry::neighbours::{NamedVectors, NeighboursResult, nearest};
 use geometry::predictions::{Prediction, RetrievalSpace};
 use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
 use geometry::search::{Measure, unwatched};
-use models::parallel::{ParallelSide, read_pair};
+use models::parallel::{ParallelSide, RowSelection, read_pair_some, read_some};
 use models::sentences::{EncodedPairs, counted_vectors, encode_pairs};
 use models::{ModelLocation, PretrainedModel, snapshots};
 use serde::Serialize;
@@ -184,13 +184,9 @@ impl ModelShelf {
         let model = &mut loaded.model;
         let (matrices, _) = device.run(|| counted_vectors(model, &side, &layers))?;
         let query = named(side, &layers, matrices);
-        let candidates = &loaded.candidates[&space.pair];
+        let candidates = &loaded.candidates[&candidates_key(space)];
         let result = device.run(|| nearest(&query, candidates, k, center, device))?;
-        let at = space.languages.iter().position(|language| language == lang);
-        let row = at.and_then(|at| space.texts[at].iter().position(|known| known == text));
-        let row = row.filter(|_| space.paired);
-        let gold = |texts: &Vec<String>| row.map(|row| texts[row].clone());
-        let gold = space.texts.iter().map(gold).collect();
+        let gold = space.gold(lang, text);
         Ok(NeighboursAnswer { weights: weights.clone(), result, gold })
     }
 
@@ -309,20 +305,21 @@ impl ModelShelf {
 
 impl LoadedModel {
     fn encode_candidates(&mut self, space: &Space, device: &Device) -> ApiResult<()> {
-        if self.candidates.contains_key(&space.pair) {
+        let key = candidates_key(space);
+        if self.candidates.contains_key(&key) {
             return Ok(());
         }
         let layers: Vec<usize> = (0..space.layers).collect();
         let mut candidates = Vec::new();
-        for (language, texts) in space.languages.iter().zip(&space.texts) {
+        for (language, texts) in space.languages.iter().zip(candidate_texts(space)?) {
             let mut seen = HashSet::new();
-            let different = texts.iter().filter(|text| seen.insert(*text)).cloned().collect();
+            let different = texts.into_iter().filter(|text| seen.insert(text.clone())).collect();
             let side = ParallelSide::new(language, language, different);
             let model = &mut self.model;
             let (matrices, _) = device.run(|| counted_vectors(model, &side, &layers))?;
             candidates.push(named(side, &layers, matrices));
         }
-        self.candidates.insert(space.pair.clone(), candidates);
+        self.candidates.insert(key, candidates);
         Ok(())
     }
 
@@ -377,13 +374,7 @@ impl LoadedModel {
                 source: TextSource::new(language, std::slice::from_ref(file))?,
                 preparer: self.model.vocabulary.preparer(number).splitting(false),
                 rules: LineRules { adjustable: true, ..LineRules::default() },
-                selection: Selection {
-                    take: Subset::All,
-                    distinct: false,
-                    dev: 0,
-                    test: 0,
-                    seed: 1,
-                },
+                selection: means_selection(place.space),
             });
         }
         let model = &mut self.model;
@@ -391,15 +382,43 @@ impl LoadedModel {
     }
 }
 
-/// All parallel sentences of a space's files; those of the space, where the files are gone or only their first lines are shown.
+/// By what candidates are known.
+fn candidates_key(space: &Space) -> String {
+    format!("{} {:?}", space.pair, space.kind)
+}
+
+/// What neighbours are among: what is shown, and of parallel text that was given also the rows that are left out of it since they are too long or
+/// repeated.
+fn candidate_texts(space: &Space) -> ApiResult<Vec<Vec<String>>> {
+    if space.has_steps() || !space.paired {
+        return Ok(space.texts.clone());
+    }
+    let (sides, _) = read_some(&space.files, &TsvColumns::default(), space.selection)?;
+    Ok(sides.into_iter().map(|side| side.lines).collect())
+}
+
+/// Which lines the mean vectors are computed from: all, or as many as are shown of what was given.
+pub(crate) fn means_selection(space: &Space) -> Selection {
+    let fewest = space.rows.iter().min().copied().unwrap_or(0);
+    let (take, seed) = match space.selection {
+        _ if !space.is_partial() => (Subset::All, 1),
+        RowSelection::All => (Subset::All, 1),
+        RowSelection::First(size) => (Subset::First(size as u64), 1),
+        RowSelection::Sample { size, seed } => (Subset::Sample(size.min(fewest) as u64), seed),
+    };
+    Selection { take, distinct: false, dev: 0, test: 0, seed }
+}
+
+/// The parallel sentences of a space's files, all of a run's and those that were chosen of what was given; those of the space, where the files are gone.
 fn all_sides(space: &Space) -> ApiResult<[ParallelSide; 2]> {
     if space.languages.len() != 2 || !space.paired {
         return Err(ApiFailure::request(
             "this needs parallel sentences of two languages; give --parallel LANG=FILE twice",
         ));
     }
-    if !space.files.is_empty() && !space.is_limited {
-        return Ok(read_pair(&space.files, &TsvColumns::default())?);
+    if !space.files.is_empty() {
+        let selection = if space.has_steps() { RowSelection::All } else { space.selection };
+        return Ok(read_pair_some(&space.files, &TsvColumns::default(), selection)?);
     }
     let side = |side: usize| {
         let language = &space.languages[side];

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lab::draw::figure::{SpaceView, language_name};
 use lab::study::translating_layer;
 use models::PretrainedModel;
-use models::parallel::{self, ParallelSide};
+use models::parallel::{self, ParallelSide, RowSelection};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shift::shifter::ShiftKind;
@@ -20,7 +20,7 @@ use crate::engine::{ModelPlace, ModelShelf, TranslateQuery, WeightsChoice};
 use crate::error::{ApiFailure, ApiResult, ExploreError};
 use crate::live::{RunProgress, log_lines};
 use crate::request::{ApiAnswer, ApiRequest};
-use crate::space::{PlaneSeries, Projection, Space, stamp};
+use crate::space::{PlaneSeries, PointKind, Projection, Space, stamp};
 use crate::studies::{StudyResults, records};
 
 /// Arrays of points, and answers about layers, that are kept.
@@ -39,8 +39,8 @@ pub struct ExploreConfig {
     pub texts: Vec<(String, String)>,
     /// The same where line i says the same in every language.
     pub parallel: Vec<(String, String)>,
-    /// The first so many sentences of each language are read.
-    pub limit: usize,
+    /// Which sentences of these are shown.
+    pub selection: RowSelection,
 }
 
 impl ExploreConfig {
@@ -59,6 +59,8 @@ pub struct Explorer {
     device: Device,
     /// By id of the run: the state of its files, and what was read of them.
     spaces: Mutex<HashMap<String, (String, Arc<RunSpaces>)>>,
+    /// By run, pair of languages and saved weights: words.
+    words: Mutex<HashMap<String, Arc<Space>>>,
     planes: Mutex<HashMap<String, Arc<PlaneSeries>>>,
     similarities: Mutex<HashMap<String, Arc<Value>>>,
     models: Mutex<ModelShelf>,
@@ -157,6 +159,7 @@ impl Explorer {
             found: Mutex::new(found),
             device,
             spaces: Mutex::default(),
+            words: Mutex::default(),
             planes: Mutex::default(),
             similarities: Mutex::default(),
             models: Mutex::default(),
@@ -187,7 +190,7 @@ impl Explorer {
         match request.path.as_str() {
             "/api/runs" => self.runs(),
             "/api/run" => self.run(request),
-            "/api/items" => Ok(ApiAnswer::json(&self.space(request)?.1.items())),
+            "/api/items" => Ok(ApiAnswer::json(&self.shown(request)?.1.items())),
             "/api/points" => self.points(request),
             "/api/metrics" => self.metrics(request),
             "/api/neighbours" => self.neighbours(request),
@@ -226,7 +229,7 @@ impl Explorer {
         })))
     }
 
-    fn laboratory(&self) -> ApiResult<PathBuf> {
+    pub(crate) fn laboratory(&self) -> ApiResult<PathBuf> {
         let none = || ApiFailure::unknown("there is no laboratory here; name its folder");
         locked(&self.found).laboratory.clone().ok_or_else(none)
     }
@@ -284,37 +287,62 @@ impl Explorer {
 
     /// The sentences that were given, as a model reads them.
     fn given_space(&self, entry: &RunEntry) -> ApiResult<(Vec<Space>, Vec<String>)> {
-        let limit = self.config.limit.max(2);
+        let selection = self.config.selection;
         let paired = !self.config.parallel.is_empty();
         let columns = TsvColumns::default();
-        let mut sides: Vec<ParallelSide> = Vec::new();
-        let mut notes = Vec::new();
+        let (mut sides, mut rows): (Vec<ParallelSide>, Vec<usize>) = (Vec::new(), Vec::new());
         if paired {
-            sides = parallel::read(&self.config.parallel, &columns)?;
+            let (read, count) = parallel::read_some(&self.config.parallel, &columns, selection)?;
+            rows = vec![count; read.len()];
+            sides = read;
         } else {
             for (language, file) in &self.config.texts {
                 let source = models::sentences::open(std::slice::from_ref(file), &columns)?;
-                // One more, to know whether there are more.
-                let lines = models::sentences::lines(&source).take(limit + 1);
-                let lines = lines.collect::<models::Result<Vec<String>>>()?;
+                let (lines, count) = selection.choose(models::sentences::lines(&source))?;
                 sides.push(ParallelSide::new(language, file, lines));
+                rows.push(count);
             }
-        }
-        let is_limited = sides.iter().any(|side| side.lines.len() > limit);
-        if is_limited {
-            notes
-                .push(format!("The first {limit} sentences of each language are shown (--limit)."));
-            let first: Vec<usize> = (0..limit).collect();
-            sides = sides
-                .iter()
-                .map(|side| side.select(&first[..limit.min(side.lines.len())]))
-                .collect();
         }
         let mut model = PretrainedModel::open(&entry.folder, &self.device)?;
         let files = self.config.files().to_vec();
-        let mut space = Space::of_text(&mut model, sides, paired, files, &self.device)?;
-        space.is_limited = is_limited;
+        let given = (files, selection, rows);
+        let space = Space::of_text(&mut model, sides, paired, given, &self.device)?;
+        let notes = note_of_selection(&space).into_iter().collect();
         Ok((vec![space], notes))
+    }
+
+    /// The words of a run, in the vocabulary of the pair of languages.
+    fn words(&self, entry: &RunEntry, sentences: &Space) -> ApiResult<Arc<Space>> {
+        if !sentences.has_steps() {
+            let message = "words are shown of runs of ours, whose vocabulary knows which words a language has";
+            return Err(ApiFailure::request(message));
+        }
+        let last = sentences.points.last().map(|point| point.step);
+        let saved = models::snapshots(&entry.folder).into_iter().filter(|step| Some(*step) != last);
+        let steps: Vec<u64> = saved.chain(last).collect();
+        let name = |&step: &u64| (step, WeightsChoice::of(entry, Some(step), last).model);
+        let weights: Vec<(u64, String)> = steps.iter().map(name).collect();
+        let key = format!("{} {} {weights:?}", entry.id, sentences.pair);
+        if let Some(known) = locked(&self.words).get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        Ok(keep(&self.words, key, Space::of_words(sentences, weights, &self.device)?))
+    }
+
+    /// The sentences or the words that a request asks for.
+    fn shown(&self, request: &ApiRequest) -> ApiResult<(RunEntry, Arc<Space>)> {
+        let (entry, sentences) = self.space(request)?;
+        // Of a shift, `kind` is the kind of the shift, and its text a sentence.
+        if request.path == "/api/translate" || request.get("view") == Some("shift") {
+            return Ok((entry, sentences));
+        }
+        match request.choice("kind", &PointKind::ALL)? {
+            PointKind::Sentences => Ok((entry, sentences)),
+            PointKind::Words => {
+                let words = self.words(&entry, &sentences)?;
+                Ok((entry, words))
+            }
+        }
     }
 
     /// The run and the pair of languages that a request names.
@@ -358,7 +386,7 @@ impl Explorer {
     }
 
     fn points(&self, request: &ApiRequest) -> ApiResult<ApiAnswer> {
-        let (entry, space) = self.space(request)?;
+        let (entry, space) = self.shown(request)?;
         let layer = request.number("layer")?.unwrap_or(0);
         let view = request.choice("mode", &SpaceView::ALL)?;
         let projection = request.choice("proj", &Projection::ALL)?;
@@ -433,7 +461,7 @@ impl Explorer {
         request: &ApiRequest,
         ask: impl FnOnce(&mut ModelShelf, &ModelPlace<'_>) -> ApiResult<T>,
     ) -> ApiResult<T> {
-        let (entry, space) = self.space(request)?;
+        let (entry, space) = self.shown(request)?;
         let weights = Self::weights(&entry, &space, request, "step")?;
         let laboratory = locked(&self.found).laboratory.clone();
         let place = ModelPlace {
@@ -524,21 +552,26 @@ impl Explorer {
 
     /// The command of a view.
     fn command(&self, request: &ApiRequest) -> ApiResult<ApiAnswer> {
-        let (entry, space) = self.space(request)?;
+        let (entry, space) = self.shown(request)?;
         let weights = Self::weights(&entry, &space, request, "step")?;
         let run = entry.folder.display().to_string();
         let place = CommandPlace { run, space: &space, weights: &weights };
         let layer = request.number("layer")?.unwrap_or(0);
         let mode = request.get("mode").unwrap_or("raw");
-        let needs_files = !matches!(request.text("view")?, "space" | "emergence");
+        let difference = request.get("proj") == Some("difference");
+        let none = |reason: &str| {
+            Ok(ApiAnswer::json(&json!({ "command": Value::Null, "reason": reason })))
+        };
+        let of_words = space.kind == PointKind::Words;
+        let needs_files = !of_words && !matches!(request.text("view")?, "space" | "emergence");
         if needs_files && space.files.is_empty() {
-            return Ok(ApiAnswer::json(&json!({
-                "command": Value::Null,
-                "reason": "the files of these sentences are gone",
-            })));
+            return none("the files of these sentences are gone");
+        }
+        if of_words && difference {
+            return none("figures between the languages are of sentences");
         }
         let line = match request.text("view")? {
-            "space" => place.space(layer, mode, request.get("proj") == Some("difference")),
+            "space" => place.space(layer, mode, difference),
             "emergence" => place.emergence(layer),
             "neighbours" => {
                 let query = (request.text("lang")?, request.text("text")?.trim());
@@ -571,6 +604,27 @@ impl Explorer {
     /// Where the opened runs are, for messages.
     pub fn place(&self) -> &Path {
         self.config.place.as_deref().unwrap_or(Path::new("."))
+    }
+}
+
+/// What is shown of the sentences that were given, where it is not all.
+fn note_of_selection(space: &Space) -> Option<String> {
+    let of = |rows: &[usize]| {
+        let mut counts: Vec<String> = rows.iter().map(usize::to_string).collect();
+        counts.dedup();
+        counts.join(", ")
+    };
+    let rows = of(&space.rows);
+    let what = if space.paired { "sentence pairs" } else { "sentences of each language" };
+    match space.selection {
+        _ if !space.is_partial() => None,
+        RowSelection::All => None,
+        RowSelection::First(size) => {
+            Some(format!("The first {size} of {rows} {what} are shown (--limit)."))
+        }
+        RowSelection::Sample { size, seed } => Some(format!(
+            "A random sample of {size} of {rows} {what} is shown (--sample-size, --seed {seed})."
+        )),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The page as one file that can be sent: the answers for one run are inside, and nothing is asked of any server.
 //!
 //! The export asks the [`Explorer`] what the page would ask, and files each answer under the key of its request; the page looks there
-//! first. What can be typed freely on a served page is offered here for the first sentences alone.
+//! first. What can be typed freely on a served page is offered here for the first sentences alone. Of a laboratory the verdicts and their figures are
+//! inside too, in light colours, as many figures as a file that is sent can hold.
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,8 @@ const WITH_NEIGHBOURS: usize = 24;
 const TRANSLATED: usize = 6;
 /// Neighbours of each.
 const NEIGHBOURS: &str = "10";
+/// Bytes of the figures that are inside, at most.
+const FIGURES: usize = 8 << 20;
 /// The weights of a shift, from 0 to 1.5 by tenths: the page's slider.
 pub(crate) const ALPHAS: &str = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1,1.1,1.2,1.3,1.4,1.5";
 
@@ -29,8 +32,10 @@ pub(crate) const ALPHAS: &str = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1,1.1,1.2
 pub struct ExploreExport {
     /// The page.
     pub out: PathBuf,
-    /// The run's name.
+    /// The run's name, or the laboratory's where it has no runs.
     pub run: String,
+    /// Figures of studies that would make the file too large, and are not inside.
+    pub figures_left_out: usize,
     /// Answers inside.
     pub answers: usize,
     /// Bytes of the page.
@@ -67,18 +72,30 @@ fn stored(answer: &ApiAnswer) -> Value {
         }
         _ => {
             let body = BASE64_STANDARD.encode(&answer.body);
-            json!({ "status": answer.status, "headers": headers, "base64": body })
+            json!({ "status": answer.status, "headers": headers, "kind": answer.kind, "base64": body })
         }
     }
 }
 
-/// Writes the page with the first run of what was opened inside.
+/// Writes the page with the first run of what was opened inside, and the studies of a laboratory.
 ///
 /// # Errors
 /// Where there is no run, it cannot be read, or the file cannot be written.
 pub fn export(explorer: &Explorer, out: &Path) -> Result<ExploreExport, ExploreError> {
     let mut bakery = Bakery { explorer, answers: Map::new() };
-    let name = bake_run(&mut bakery)?;
+    let laboratory = explorer.laboratory().ok().map(|root| root.display().to_string());
+    let run = match (explorer.first_run(), &laboratory) {
+        (Ok(id), _) => Some((id.clone(), bake_run(&mut bakery, &id)?)),
+        (Err(_), Some(_)) => None,
+        (Err(failure), None) => return Err(failure.into()),
+    };
+    let figures_left_out = if laboratory.is_some() { bake_studies(&mut bakery)? } else { 0 };
+    let list: Vec<Value> = run.iter().map(|(id, name)| json!({ "id": id, "name": name })).collect();
+    let runs = json!({ "status": 200, "headers": {}, "json": {
+        "runs": list, "laboratory": &laboratory, "version": env!("CARGO_PKG_VERSION"),
+    } });
+    bakery.answers.insert(ApiRequest::new("/api/runs", []).key(), runs);
+    let name = run.map(|(_, name)| name).or(laboratory).unwrap_or_default();
     let answers = bakery.answers;
     let count = answers.len();
     // Markup within a string of JSON must not end the script.
@@ -103,27 +120,53 @@ pub fn export(explorer: &Explorer, out: &Path) -> Result<ExploreExport, ExploreE
             ),
         );
     files::write(out, &html).map_err(ApiFailure::from)?;
-    Ok(ExploreExport { out: out.to_owned(), run: name, answers: count, bytes: html.len() })
+    let bytes = html.len();
+    Ok(ExploreExport { out: out.to_owned(), run: name, figures_left_out, answers: count, bytes })
 }
 
 fn digest(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
-/// Files all answers for the first run and its first pair of languages; gives the run's name.
-fn bake_run(bakery: &mut Bakery<'_>) -> ApiResult<String> {
-    let id = bakery.explorer.first_run()?;
-    let run = ("run", id.as_str());
+/// Files the verdicts of a laboratory, and figures with their numbers until they are too many; gives how many are left out.
+fn bake_studies(bakery: &mut Bakery<'_>) -> ApiResult<usize> {
+    let key = ApiRequest::new("/api/findings", []).key();
+    let Some(mut findings) = bakery.bake("/api/findings", &[]) else { return Ok(0) };
+    let mut room = FIGURES;
+    let all = findings["figures"].as_array().cloned().unwrap_or_default();
+    let count = all.len();
+    let mut inside = Vec::new();
+    for figure in all {
+        let id = figure["id"].as_str().unwrap_or_default().to_owned();
+        let (mut size, mut answers) = (0, Vec::new());
+        for ending in ["svg", "csv"] {
+            let request = ApiRequest::new(&format!("/api/figure/{id}.{ending}"), []);
+            let answer = bakery.explorer.answer(&request);
+            size += answer.body.len() * 4 / 3;
+            answers.push((request.key(), stored(&answer)));
+        }
+        // Smaller ones may still have room.
+        if size <= room {
+            room -= size;
+            bakery.answers.extend(answers);
+            inside.push(figure);
+        }
+    }
+    let left_out = count - inside.len();
+    findings["figures"] = Value::Array(inside);
+    findings["left_out"] = json!(left_out);
+    bakery.answers[&key]["json"] = findings;
+    Ok(left_out)
+}
+
+/// Files all answers for a run and its first pair of languages; gives the run's name.
+fn bake_run(bakery: &mut Bakery<'_>, id: &str) -> ApiResult<String> {
+    let run = ("run", id);
     let overview = bakery.bake("/api/run", &[run]).ok_or_else(|| {
         ApiFailure::request("the run has saved no states, so that there is nothing to export")
     })?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (name, pair) = (text(&overview["name"]), text(&overview["pair"]));
-    let runs = json!({ "status": 200, "headers": {}, "json": {
-        "runs": [{ "id": id, "name": name }], "laboratory": Value::Null, "baked": true,
-        "version": env!("CARGO_PKG_VERSION"),
-    } });
-    bakery.answers.insert(ApiRequest::new("/api/runs", []).key(), runs);
     let here = [run, ("pair", pair.as_str())];
     bakery.bake("/api/run", &here);
     let items = bakery.bake("/api/items", &here).unwrap_or_default();
@@ -148,7 +191,47 @@ fn bake_run(bakery: &mut Bakery<'_>) -> ApiResult<String> {
     bakery.bake("/api/cka", &[here[0], here[1], ("step", &step)]);
     bakery.bake("/api/command", &[here[0], here[1], ("step", &step), ("view", "layers")]);
     bake_sentences(bakery, &here, &items, &step, layers);
+    if overview["has_steps"] == true {
+        bake_words(bakery, &here, &step, layers);
+    }
     Ok(name)
+}
+
+/// Files the words, and the neighbours of the first of them.
+fn bake_words(bakery: &mut Bakery<'_>, here: &[(&str, &str)], step: &str, layers: u64) {
+    let here = [here, &[("kind", "words")]].concat();
+    let Some(items) = bakery.bake("/api/items", &here) else { return };
+    for layer in (0..layers).map(|layer| layer.to_string()) {
+        for (mode, proj) in [("raw", "pca"), ("centered", "pca"), ("raw", "difference")] {
+            let at = [("layer", layer.as_str()), ("mode", mode), ("proj", proj)];
+            bakery.bake("/api/points", &[&here[..], &at].concat());
+            let view = [("view", "space"), ("step", step)];
+            bakery.bake("/api/command", &[&here[..], &at, &view].concat());
+        }
+    }
+    for side in 0..2 {
+        bake_neighbours(bakery, &here, &items, side, step);
+    }
+}
+
+/// Files the neighbours of the first sentences or words of a language.
+fn bake_neighbours(
+    bakery: &mut Bakery<'_>,
+    here: &[(&str, &str)],
+    items: &Value,
+    side: usize,
+    step: &str,
+) {
+    let lang = items["languages"][side]["code"].as_str().unwrap_or_default();
+    let texts = items["texts"][side].as_array().into_iter().flatten().filter_map(Value::as_str);
+    for text in texts.take(WITH_NEIGHBOURS) {
+        for mode in ["raw", "centered"] {
+            let asked = [("lang", lang), ("text", text), ("k", NEIGHBOURS)];
+            let all = [here, &asked, &[("mode", mode), ("step", step)]].concat();
+            bakery.bake("/api/neighbours", &all);
+            bakery.bake("/api/command", &[&all[..], &[("view", "neighbours")]].concat());
+        }
+    }
 }
 
 /// Files what is asked about single sentences.
@@ -169,14 +252,7 @@ fn bake_sentences(
             .flatten()
             .filter_map(|text| Some(text.as_str()?.to_owned()))
             .collect();
-        for text in texts.iter().take(WITH_NEIGHBOURS) {
-            for mode in ["raw", "centered"] {
-                let asked = [("lang", lang.as_str()), ("text", text), ("k", NEIGHBOURS)];
-                let all = [here, &asked, &[("mode", mode), ("step", step)]].concat();
-                bakery.bake("/api/neighbours", &all);
-                bakery.bake("/api/command", &[&all[..], &[("view", "neighbours")]].concat());
-            }
-        }
+        bake_neighbours(bakery, here, items, side, step);
         let other = &codes[1 - side];
         for text in texts.iter().take(TRANSLATED) {
             for layer in (0..layers).map(|layer| layer.to_string()) {

@@ -9,3 +9,25 @@ pub(crate) const SCRIPT: &str = include_str!("../page/bundle/page.js");
 /// The links of the markup that an export replaces by what they point to.
 pub(crate) const STYLE_LINK: &str = "<link rel=\"stylesheet\" href=\"page.css\">";
 pub(crate) const SCRIPT_LINK: &str = "<script src=\"page.js\" defer></script>";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a run or a server says becomes text, never markup or code.
+    #[test]
+    fn nothing_is_parsed_as_markup() {
+        for name in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "new Function",
+            "DOMParser",
+        ] {
+            assert!(!SCRIPT.contains(name), "{name}");
+        }
+        assert!(SCRIPT.contains("createElement") && !MARKUP.contains("onload"));
+    }
+}

@@ -1,6 +1,7 @@
 //! The points of a run or of a model: sentences of several languages, their vectors at every step and layer, and what was measured
 //! there.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -13,8 +14,9 @@ use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
 use geometry::search::Measure;
 use lab::draw::figure::{SpaceView, plane_at, training_finding};
 use models::PretrainedModel;
-use models::parallel::ParallelSide;
+use models::parallel::{ParallelSide, RowSelection};
 use models::sentences::{encode_pairs, mean_vectors};
+use models::words::whole_words;
 use serde::Serialize;
 use tensor::Device;
 use train::pretrain::{PretrainConfig, ProbePoint, ProbeSeries};
@@ -35,8 +37,25 @@ impl Projection {
         [("pca", Self::Principal), ("difference", Self::Difference)];
 }
 
-/// Sentences of several languages with their vectors.
+/// What the points are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PointKind {
+    Sentences,
+    /// The words that are one subword of the vocabulary, each read as a sentence of one word.
+    Words,
+}
+
+impl PointKind {
+    pub(crate) const ALL: [(&str, Self); 2] =
+        [("sentences", Self::Sentences), ("words", Self::Words)];
+}
+
+/// Words of each language.
+pub(crate) const WORDS: usize = 400;
+
+/// Sentences or words of several languages with their vectors.
 pub(crate) struct Space {
+    pub(crate) kind: PointKind,
     /// `A-B`, by which addresses name it.
     pub(crate) pair: String,
     pub(crate) languages: Vec<String>,
@@ -57,16 +76,17 @@ pub(crate) struct Space {
     pub(crate) from_random: bool,
     /// The files that the sentences are from, with their languages.
     pub(crate) files: Vec<(String, String)>,
-    /// Whether only the first lines of the files are here.
-    pub(crate) is_limited: bool,
+    /// Which lines of the files are here, and how many each language's have.
+    pub(crate) selection: RowSelection,
+    pub(crate) rows: Vec<usize>,
     states: SpaceStates,
 }
 
 enum SpaceStates {
     /// What a run saved.
     Saved(Box<ProbeSeries>),
-    /// For each language, every layer.
-    Encoded(Vec<Vec<Matrix>>),
+    /// At each step, for each language, every layer.
+    Encoded(Vec<(u64, Vec<Vec<Matrix>>)>),
 }
 
 /// Points of all steps on planes.
@@ -126,6 +146,7 @@ impl Space {
             series.pairs.iter().map(|pair| Some(pair.glosses.as_ref()?[side].clone())).collect()
         };
         Self {
+            kind: PointKind::Sentences,
             pair: series.languages.join("-"),
             languages: series.languages.to_vec(),
             texts: vec![side(0), side(1)],
@@ -137,7 +158,9 @@ impl Space {
             candidates: series.candidates,
             from_random: series.from_random,
             files,
-            is_limited: false,
+            // Those of which states are saved are the first.
+            selection: RowSelection::First(series.pairs.len()),
+            rows: Vec::new(),
             states: SpaceStates::Saved(Box::new(series)),
         }
     }
@@ -147,12 +170,13 @@ impl Space {
         model: &mut PretrainedModel,
         sides: Vec<ParallelSide>,
         paired: bool,
-        files: Vec<(String, String)>,
+        (files, selection, rows): (Vec<(String, String)>, RowSelection, Vec<usize>),
         device: &Device,
     ) -> ApiResult<Self> {
         let numbers: Vec<usize> = (0..=model.encoder.config().layers).collect();
         let pair: Vec<&str> = sides.iter().map(|side| side.language.as_str()).collect();
         let mut space = Self {
+            kind: PointKind::Sentences,
             pair: pair.join("-"),
             languages: sides.iter().map(|side| side.language.clone()).collect(),
             texts: Vec::new(),
@@ -164,7 +188,8 @@ impl Space {
             candidates: 0,
             from_random: false,
             files,
-            is_limited: false,
+            selection,
+            rows,
             states: SpaceStates::Encoded(Vec::new()),
         };
         let mut point =
@@ -215,13 +240,113 @@ impl Space {
         };
         point.language_share = (0..numbers.len()).map(share).collect();
         space.points = vec![point];
-        space.states = SpaceStates::Encoded(encoded);
+        space.states = SpaceStates::Encoded(vec![(0, encoded)]);
         Ok(space)
+    }
+
+    /// The words of a run's languages, as the weights of its snapshots and its own read them. Weights that cannot be read
+    /// (a file that is half written) are left out.
+    pub(crate) fn of_words(
+        sentences: &Self,
+        weights: Vec<(u64, String)>,
+        device: &Device,
+    ) -> ApiResult<Self> {
+        let numbers: Vec<usize> = (0..sentences.layers).collect();
+        let mut sides: Vec<ParallelSide> = Vec::new();
+        let (mut encoded, mut points, mut failure) = (Vec::new(), Vec::new(), None);
+        for (step, name) in weights {
+            let mut model = match PretrainedModel::open(Path::new(&name), device) {
+                Ok(model) => model,
+                Err(error) => {
+                    failure = Some(error);
+                    continue;
+                }
+            };
+            if sides.is_empty() {
+                for language in &sentences.languages {
+                    let words = whole_words(&model, language, WORDS)?;
+                    sides.push(ParallelSide::new(language, language, words));
+                }
+            }
+            let mut groups = Vec::new();
+            for side in &sides {
+                groups.push(device.run(|| mean_vectors(&mut model, side, &numbers))?);
+            }
+            points.push(ProbePoint { step, raw: vec![], centered: vec![], language_share: vec![] });
+            encoded.push((step, groups));
+        }
+        if encoded.is_empty() {
+            return Err(failure.map_or_else(
+                || ApiFailure::request("there are no weights of this run that could read words"),
+                ApiFailure::from,
+            ));
+        }
+        let texts: Vec<Vec<String>> = sides.into_iter().map(|side| side.lines).collect();
+        Ok(Self {
+            kind: PointKind::Words,
+            pair: sentences.pair.clone(),
+            languages: sentences.languages.clone(),
+            glosses: sentences.word_glosses(&texts),
+            texts,
+            lengths: Vec::new(),
+            paired: false,
+            points,
+            layers: sentences.layers,
+            candidates: 0,
+            from_random: sentences.from_random,
+            files: sentences.files.clone(),
+            selection: RowSelection::All,
+            rows: Vec::new(),
+            states: SpaceStates::Encoded(encoded),
+        })
+    }
+
+    /// The meanings of words, as the glosses of the sentences have them; an empty one where a word is in no sentence.
+    fn word_glosses(&self, words: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
+        let glosses = self.glosses.as_ref()?;
+        let of_language = |language: usize| {
+            let sentences = self.texts[language].iter().zip(&glosses[language]);
+            let mut known: HashMap<&str, &str> = HashMap::new();
+            for (text, gloss) in sentences {
+                let (words, meanings) = (text.split(' '), gloss.split(' '));
+                if words.clone().count() == meanings.clone().count() {
+                    words.zip(meanings).for_each(|(word, gloss)| {
+                        known.entry(word).or_insert(gloss);
+                    });
+                }
+            }
+            let gloss = |word: &String| known.get(word.as_str()).copied().unwrap_or("").to_owned();
+            words[language].iter().map(gloss).collect()
+        };
+        Some((0..words.len()).map(of_language).collect())
+    }
+
+    /// The translation of a sentence in each language, or a word of the same meaning, where it is known.
+    pub(crate) fn gold(&self, lang: &str, text: &str) -> Vec<Option<String>> {
+        let own = self.languages.iter().position(|language| language == lang);
+        let row = own.and_then(|own| self.texts[own].iter().position(|known| known == text));
+        let other = |language: usize| -> Option<String> {
+            let row = row?;
+            if self.paired {
+                return Some(self.texts[language][row].clone());
+            }
+            let glosses = self.glosses.as_ref()?;
+            let gloss = Some(&glosses[own?][row]).filter(|gloss| !gloss.is_empty())?;
+            let place = glosses[language].iter().position(|known| known == gloss)?;
+            Some(self.texts[language][place].clone())
+        };
+        (0..self.languages.len()).map(other).collect()
+    }
+
+    /// Whether the files have more lines than are shown.
+    pub(crate) fn is_partial(&self) -> bool {
+        let most = self.selection.most();
+        most.is_some_and(|most| self.rows.iter().any(|&rows| rows > most))
     }
 
     /// Whether the points have a history.
     pub(crate) fn has_steps(&self) -> bool {
-        matches!(self.states, SpaceStates::Saved(_))
+        self.kind == PointKind::Words || matches!(self.states, SpaceStates::Saved(_))
     }
 
     pub(crate) fn steps(&self) -> Vec<u64> {
@@ -272,7 +397,8 @@ impl Space {
             )));
         }
         if view == SpaceView::Aligned && !self.paired {
-            let message = "an alignment is learned from translations, and these sentences are none of one another";
+            let message =
+                "an alignment is learned from translations, and these are none of one another";
             return Err(ApiFailure::request(message));
         }
         if projection == Projection::Difference && self.languages.len() != 2 {
@@ -315,8 +441,9 @@ impl Space {
             (SpaceStates::Saved(series), Projection::Difference) => {
                 series.states(step)?.into_iter().map(|mut side| side.swap_remove(layer)).collect()
             }
-            (SpaceStates::Encoded(sides), _) => {
-                sides.iter().map(|side| side[layer].clone()).collect()
+            (SpaceStates::Encoded(steps), _) => {
+                let sides = steps.iter().filter(|(of, _)| *of == step).flat_map(|(_, sides)| sides);
+                sides.map(|side| side[layer].clone()).collect()
             }
         };
         if projection == Projection::Difference && self.lengths.len() == groups.len() {

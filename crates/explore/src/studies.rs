@@ -26,6 +26,8 @@ pub(crate) struct StudyResults {
 struct FindingsAnswer<'a> {
     findings: &'a [FindingVerdict],
     figures: Vec<FigureLabel<'a>>,
+    /// Figures that an exported page does not hold.
+    left_out: usize,
     /// Studies without results.
     missing: &'a [&'static str],
     commands: [String; 2],
@@ -76,6 +78,7 @@ impl StudyResults {
         ApiAnswer::json(&FindingsAnswer {
             findings: &self.findings,
             figures: self.figures.iter().map(FigureLabel::of).collect(),
+            left_out: 0,
             missing: &self.missing,
             commands: [
                 words(&["report", "--json", "--out", "report.html", "--figures", "figures"]),

@@ -154,6 +154,18 @@ async function use(browser, gpu) {
   const played = Number(await tab.locator(".scrubber").inputValue());
   check(played > 0.3, `playing goes nowhere: ${played}`);
   await tab.getByRole("button", { name: "Pause" }).click();
+  // Words in place of sentences: other points, which move too.
+  await go(tab, "v=space&kind=words");
+  await tab.waitForFunction(() => document.querySelector(".caption").textContent.includes(" words at "));
+  const words = await pixels(tab);
+  check(words !== last && words !== first, "words are where sentences are");
+  await tab.locator(".scrubber").fill("0");
+  await tab.waitForTimeout(400);
+  check((await pixels(tab)) !== words, "scrubbing moves no word");
+  await tab.locator(".inspector select").selectOption({ index: 3 });
+  await tab.waitForSelector(".inspector .nearest li");
+  await go(tab, "v=neighbours&kind=words");
+  check((await tab.locator("h1").innerText()).toLowerCase().includes("word"), "neighbours are not of a word");
   // The address brings everything back.
   const state = "v=space&layer=2&step=400&mode=centered&sel=1%3A17";
   await go(tab, state);
@@ -333,6 +345,14 @@ async function exported(browser) {
     await go(tab, `v=${view}`);
     for (const text of await tab.locator(".failure").allTextContents()) failures.push(`export: ${view}: ${text}`);
   }
+  // Figures of the studies are inside.
+  const figure = tab.locator("figure.drawn img").first();
+  if ((await figure.count()) === 0) await tab.locator("button.verdict").first().click();
+  await figure.scrollIntoViewIfNeeded();
+  await tab.waitForTimeout(300);
+  check((await figure.evaluate((image) => image.naturalWidth)) > 0, "export: no figure in the studies");
+  await go(tab, "v=space&kind=words");
+  check((await tab.locator(".caption").first().innerText()).includes("words"), "export: no words");
   await tab.context().close();
 }
 

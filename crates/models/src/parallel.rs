@@ -8,7 +8,7 @@
 //! three times would weigh three times: what is learned or measured uses [`distinct`] rows.
 
 use rustc_hash::FxHashSet;
-use text::{LineRules, TextSource, TsvColumns, is_tsv};
+use text::{LineRules, RandomStreams, TextSource, TsvColumns, is_tsv};
 
 use crate::error::{Error, Result};
 
@@ -55,6 +55,106 @@ impl ParallelSide {
     }
 }
 
+/// Which rows of a text are read. It depends on their numbers alone, so that rows of several languages stay together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowSelection {
+    /// All of them.
+    #[default]
+    All,
+    /// The first so many.
+    First(usize),
+    /// A uniform random sample, in the order of the text; all rows where there are no more.
+    Sample {
+        /// How many.
+        size: usize,
+        /// Of the random numbers.
+        seed: u64,
+    },
+}
+
+impl RowSelection {
+    /// How many rows it leaves at most.
+    pub fn most(self) -> Option<usize> {
+        match self {
+            Self::All => None,
+            Self::First(size) | Self::Sample { size, .. } => Some(size),
+        }
+    }
+
+    /// The chosen rows, and how many there were. No more than twice as many as are chosen are in memory.
+    ///
+    /// # Errors
+    /// That of the first row that is an error.
+    pub fn choose<T, E>(
+        self,
+        rows: impl IntoIterator<Item = std::result::Result<T, E>>,
+    ) -> std::result::Result<(Vec<T>, usize), E> {
+        let mut chosen = ChosenRows::new(self);
+        rows.into_iter().try_for_each(|row| row.map(|row| chosen.push(row)))?;
+        Ok(chosen.finish())
+    }
+}
+
+/// The rows of a selection, while they are read.
+struct ChosenRows<T> {
+    selection: RowSelection,
+    ranks: RandomStreams,
+    read: usize,
+    /// With the random rank of each. The lowest are the sample.
+    rows: Vec<(u64, T)>,
+    /// No row of a higher rank is in the sample.
+    bound: u64,
+}
+
+impl<T> ChosenRows<T> {
+    /// Rows beyond the sample that are kept before the highest ranks are dropped.
+    const SPARE: usize = 1024;
+
+    fn new(selection: RowSelection) -> Self {
+        let seed = if let RowSelection::Sample { seed, .. } = selection { seed } else { 0 };
+        let ranks = RandomStreams::new(seed, "rows");
+        Self { selection, ranks, read: 0, rows: Vec::new(), bound: u64::MAX }
+    }
+
+    fn push(&mut self, row: T) {
+        let number = self.read;
+        self.read += 1;
+        match self.selection {
+            RowSelection::All => self.rows.push((0, row)),
+            RowSelection::First(size) if number < size => self.rows.push((0, row)),
+            RowSelection::First(_) => {}
+            RowSelection::Sample { size, .. } => {
+                let rank = self.ranks.rank(number as u64);
+                if rank <= self.bound {
+                    self.rows.push((rank, row));
+                }
+                if self.rows.len() >= 2 * size + Self::SPARE {
+                    self.drop_highest(size);
+                }
+            }
+        }
+    }
+
+    fn drop_highest(&mut self, size: usize) {
+        if self.rows.len() <= size {
+            return;
+        }
+        let mut ranks: Vec<u64> = self.rows.iter().map(|(rank, _)| *rank).collect();
+        self.bound = match size {
+            0 => 0,
+            _ => *ranks.select_nth_unstable(size - 1).1,
+        };
+        self.rows.retain(|(rank, _)| size > 0 && *rank <= self.bound);
+    }
+
+    fn finish(mut self) -> (Vec<T>, usize) {
+        if let RowSelection::Sample { size, .. } = self.selection {
+            self.drop_highest(size);
+        }
+        (self.rows.into_iter().map(|(_, row)| row).collect(), self.read)
+    }
+}
+
 /// Reads parallel text of two languages or more: `(language, file)` for each, or `(A-B, file)` of two
 /// columns. Several files of a language, or of a pair, add up. Where both sides are of one language, its
 /// files alternate: first side, second side.
@@ -62,16 +162,29 @@ impl ParallelSide {
 /// # Errors
 /// Where files cannot be read, or do not match line by line.
 pub fn read(texts: &[(String, String)], columns: &TsvColumns) -> Result<Vec<ParallelSide>> {
+    Ok(read_some(texts, columns, RowSelection::All)?.0)
+}
+
+/// Some rows of parallel text, the same of every side, and how many there were.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_some(
+    texts: &[(String, String)],
+    columns: &TsvColumns,
+    selection: RowSelection,
+) -> Result<(Vec<ParallelSide>, usize)> {
     let sides = match &by_language(texts)[..] {
         [] => return Err(Error::request("parallel", "no parallel text; give both languages'")),
         [(pair, files)] => {
             match pair.split_once('-').filter(|(a, b)| !a.is_empty() && !b.is_empty()) {
-                Some((a, b)) => read_columns([a, b], files)?,
+                Some((a, b)) => read_columns([a, b], files, selection)?,
                 None if files.len() % 2 == 0 => {
                     let side = |first: usize| -> Vec<&str> {
                         files.iter().copied().skip(first).step_by(2).collect()
                     };
-                    vec![read_side(pair, &side(0), columns)?, read_side(pair, &side(1), columns)?]
+                    let side = |first| read_side(pair, &side(first), columns, selection);
+                    vec![side(0)?, side(1)?]
                 }
                 None => {
                     return Err(Error::request(
@@ -83,16 +196,21 @@ pub fn read(texts: &[(String, String)], columns: &TsvColumns) -> Result<Vec<Para
                 }
             }
         }
-        _ => read_languages(texts, columns)?,
+        languages => {
+            let side = |(language, files): &(&str, Vec<&str>)| {
+                read_side(language, files, columns, selection)
+            };
+            languages.iter().map(side).collect::<Result<_>>()?
+        }
     };
-    for side in &sides[1..] {
-        let (here, there) = (side.lines.len(), sides[0].lines.len());
-        if here != there {
-            let reason = format!("has {here} lines, {} has {there}", sides[0].file);
+    let there = sides[0].1;
+    for (side, here) in &sides[1..] {
+        if *here != there {
+            let reason = format!("has {here} lines, {} has {there}", sides[0].0.file);
             return Err(Error::input(&side.file, reason, "give files that match line by line"));
         }
     }
-    Ok(sides)
+    Ok((sides.into_iter().map(|(side, _)| side).collect(), there))
 }
 
 /// Reads text of languages, a sentence a line, that need not be parallel. Several files of a language add up.
@@ -104,7 +222,10 @@ pub fn read_languages(
     columns: &TsvColumns,
 ) -> Result<Vec<ParallelSide>> {
     let languages = by_language(texts);
-    languages.iter().map(|(language, files)| read_side(language, files, columns)).collect()
+    let side = |(language, files): &(&str, Vec<&str>)| {
+        Ok(read_side(language, files, columns, RowSelection::All)?.0)
+    };
+    languages.iter().map(side).collect()
 }
 
 /// Reads parallel text of two languages.
@@ -112,7 +233,19 @@ pub fn read_languages(
 /// # Errors
 /// As [`read`], and where there are more languages than two.
 pub fn read_pair(texts: &[(String, String)], columns: &TsvColumns) -> Result<[ParallelSide; 2]> {
-    read(texts, columns)?.try_into().map_err(|sides: Vec<_>| {
+    read_pair_some(texts, columns, RowSelection::All)
+}
+
+/// Some rows of parallel text of two languages.
+///
+/// # Errors
+/// As [`read_pair`].
+pub fn read_pair_some(
+    texts: &[(String, String)],
+    columns: &TsvColumns,
+    selection: RowSelection,
+) -> Result<[ParallelSide; 2]> {
+    read_some(texts, columns, selection)?.0.try_into().map_err(|sides: Vec<_>| {
         let reason = format!("parallel text in {} languages; give two", sides.len());
         Error::request("parallel", reason)
     })
@@ -140,29 +273,48 @@ fn by_language(texts: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
     languages
 }
 
-/// Reads files of one language. Blank lines at the end of a file are none.
-fn read_side(language: &str, files: &[&str], columns: &TsvColumns) -> Result<ParallelSide> {
-    let mut side = ParallelSide::empty(language, files);
+/// A sentence, the number of its file, and its line there.
+type PlacedRow = (String, (u32, u32));
+
+/// A side of these rows.
+fn placed(language: &str, files: &[&str], rows: ChosenRows<PlacedRow>) -> (ParallelSide, usize) {
+    let (rows, read) = rows.finish();
+    let (lines, places) = rows.into_iter().unzip();
+    (ParallelSide { lines, places, ..ParallelSide::empty(language, files) }, read)
+}
+
+/// Reads files of one language, and counts their rows. Blank lines at the end of a file are none.
+fn read_side(
+    language: &str,
+    files: &[&str],
+    columns: &TsvColumns,
+    selection: RowSelection,
+) -> Result<(ParallelSide, usize)> {
+    let mut rows = ChosenRows::new(selection);
     for (number, &file) in files.iter().enumerate() {
         let source = TextSource::new(language, &[file.to_owned()])?.with_columns(columns);
         let mut reader = source.raw_lines(LineRules::default());
-        let mut filled = side.lines.len();
+        let mut blank: Vec<PlacedRow> = Vec::new();
         while let Some(sentence) = reader.next_sentence()? {
-            side.lines.push(sentence.trim().to_owned());
-            side.places.push((number as u32, reader.number() as u32));
-            if !reader.line_is_blank() {
-                filled = side.lines.len();
+            let row = (sentence.trim().to_owned(), (number as u32, reader.number() as u32));
+            if reader.line_is_blank() {
+                blank.push(row);
+                continue;
             }
+            blank.drain(..).for_each(|row| rows.push(row));
+            rows.push(row);
         }
-        side.lines.truncate(filled);
-        side.places.truncate(filled);
     }
-    Ok(side)
+    Ok(placed(language, files, rows))
 }
 
 /// Reads files of two columns.
-fn read_columns(languages: [&str; 2], files: &[&str]) -> Result<Vec<ParallelSide>> {
-    let mut sides = languages.map(|language| ParallelSide::empty(language, files));
+fn read_columns(
+    languages: [&str; 2],
+    files: &[&str],
+    selection: RowSelection,
+) -> Result<Vec<(ParallelSide, usize)>> {
+    let mut sides = languages.map(|_| ChosenRows::new(selection));
     for (number, &file) in files.iter().enumerate() {
         let separator = if is_tsv(file) { "\t" } else { "|||" };
         let source = TextSource::new(languages[0], &[file.to_owned()])?;
@@ -177,12 +329,12 @@ fn read_columns(languages: [&str; 2], files: &[&str]) -> Result<Vec<ParallelSide
             let texts: Vec<String> = parts.iter().map(|part| part.trim().to_owned()).collect();
             let line = reader.number() as u32;
             for (side, text) in sides.iter_mut().zip(texts) {
-                side.lines.push(text);
-                side.places.push((number as u32, line));
+                side.push((text, (number as u32, line)));
             }
         }
     }
-    Ok(sides.into())
+    let sides = languages.into_iter().zip(sides);
+    Ok(sides.map(|(language, rows)| placed(language, files, rows)).collect())
 }
 
 #[cfg(test)]
@@ -208,6 +360,45 @@ mod tests {
         assert_eq!(read("pairs.tsv", "a b\tc\n\td e\n"), Ok(wanted));
         assert!(read("pairs", "a ||| b\nc\n").unwrap_err().contains("pairs:2: does not hold two"));
         assert!(read("pairs.tsv", "a\tb\tc\n").unwrap_err().contains("pairs.tsv:1"));
+    }
+
+    #[test]
+    fn samples_keep_pairs_together_in_the_order_of_the_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = 10_000;
+        let file = |name: &str, mark: &str, end: &str| {
+            let path = folder.path().join(name);
+            let lines: String = (0..rows).map(|row| format!("{mark}{row}\n")).collect();
+            std::fs::write(&path, lines + end).unwrap();
+            path
+        };
+        // One ends in blank lines, which are no rows.
+        let texts = [pair("a", &file("a", "a", "")), pair("b", &file("b", "b", "\n\n"))];
+        let read = |selection| read_some(&texts, &TsvColumns::default(), selection).unwrap();
+        let sample = |size, seed| read(RowSelection::Sample { size, seed });
+        let (sides, count) = sample(500, 1);
+        assert_eq!((count, sides[0].lines.len()), (rows, 500));
+        let number = |line: &String| line[1..].parse::<usize>().unwrap();
+        let numbers = |side: usize| sides[side].lines.iter().map(number).collect::<Vec<usize>>();
+        let a = numbers(0);
+        assert_eq!(a, numbers(1));
+        assert!(a.is_sorted() && a.windows(2).all(|two| two[0] != two[1]));
+        assert_eq!(sides[0].place(7), format!("{}:{}", texts[0].1, a[7] + 1));
+        // Uniform: about as many in each tenth, whose deviation is seven.
+        for tenth in 0..10 {
+            let there = a.iter().filter(|&&row| row * 10 / rows == tenth).count();
+            assert!((20..80).contains(&there), "{tenth}: {there}");
+        }
+        assert_eq!(sample(500, 1).0, sides);
+        assert_ne!(sample(500, 2).0, sides);
+        // The lowest ranks: a larger sample holds the smaller one.
+        let larger = sample(3000, 1).0;
+        assert!(sides[0].lines.iter().all(|line| larger[0].lines.contains(line)));
+        let all = read(RowSelection::All);
+        assert_eq!(sample(rows, 1), all);
+        assert_eq!(sample(3 * rows, 1), all);
+        let (first, count) = read(RowSelection::First(2));
+        assert_eq!((&first[1].lines[..], count), (&["b0".to_owned(), "b1".to_owned()][..], rows));
     }
 
     #[test]

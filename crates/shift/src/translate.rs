@@ -54,19 +54,26 @@ fn decode_top(
     let of_row = |scores: &[f32]| {
         let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let total: f64 = scores.iter().map(|&score| f64::from(score - best).exp()).sum();
-        let mut ids: Vec<u32> = (0..scores.len() as u32).collect();
-        let order = |&a: &u32, &b: &u32| {
-            scores[b as usize].total_cmp(&scores[a as usize]).then_with(|| a.cmp(&b))
-        };
-        if ids.len() > top {
-            ids.select_nth_unstable_by(top, order);
-            ids.truncate(top);
-        }
-        ids.sort_unstable_by(order);
         let probability = |id: u32| (f64::from(scores[id as usize] - best).exp() / total) as f32;
-        ids.into_iter().map(|id| (id, probability(id))).collect()
+        highest(scores, top).into_iter().map(|id| (id, probability(id))).collect()
     };
     logits.to_vec().par_chunks(logits.cols()).map(of_row).collect()
+}
+
+/// The places of the largest numbers, the largest first, of equals the first. One pass: there are few of them among many.
+fn highest(scores: &[f32], count: usize) -> Vec<u32> {
+    let mut ids: Vec<u32> = Vec::with_capacity(count + 1);
+    let mut least = f32::NEG_INFINITY;
+    for (id, &score) in scores.iter().enumerate() {
+        if ids.len() == count && score.total_cmp(&least).is_le() {
+            continue;
+        }
+        let place = ids.partition_point(|&known| scores[known as usize].total_cmp(&score).is_ge());
+        ids.insert(place, id as u32);
+        ids.truncate(count);
+        least = ids.last().map_or(least, |&last| scores[last as usize]);
+    }
+    ids
 }
 
 /// What is decoded at the positions of a batch, special tokens left out: unshifted, and at each of some settings.
@@ -791,5 +798,16 @@ mod tests {
         let mut shared = ConversionCounts::default();
         shared.add([both]);
         assert_eq!(shared.rate(), None);
+    }
+
+    #[test]
+    fn the_first_of_equals_comes_first() {
+        let scores: Vec<f32> = (0..53).map(|place| (place * 7 % 19) as f32).collect();
+        // The largest few are those of a whole sort, the first of equals first.
+        let mut sorted: Vec<u32> = (0..scores.len() as u32).collect();
+        sorted.sort_by(|&a, &b| scores[b as usize].total_cmp(&scores[a as usize]));
+        assert_eq!(highest(&scores, 5), sorted[..5]);
+        assert_eq!(highest(&[1.0, 3.0, 3.0, 2.0, 3.0], 2), [1, 2]);
+        assert_eq!(highest(&[2.0, 1.0], 3), [0, 1]);
     }
 }

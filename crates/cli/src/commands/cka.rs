@@ -51,14 +51,14 @@ pub(crate) struct Cka {
     subsamples: Option<usize>,
 
     /// Subtract the mean of rows that have the same label, rather than that of all: a label a line.
-    #[arg(long, value_name = "FILE", help_heading = "Evaluation")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["limit", "sample_size"], help_heading = "Evaluation")]
     within: Option<PathBuf>,
 
     /// What `isogloss retrieve --out FILE` wrote of the same layers: to correlate with.
     #[arg(long, value_name = "FILE.json", help_heading = "Evaluation")]
     curve: Option<PathBuf>,
 
-    /// Seed of the subsamples.
+    /// Seed of --sample-size and of the subsamples.
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     seed: u64,
 
@@ -96,9 +96,9 @@ impl ComparedSides {
         Ok(Some(stacks))
     }
 
-    /// The parallel text, encoded.
-    pub(super) fn encode(&self, compute: &Compute) -> Result<EncodedPairs, Failure> {
-        Ok(self.text.encode(compute, &self.layers, &[])?.0)
+    /// The parallel text, encoded; the seed is that of a sample of rows.
+    pub(super) fn encode(&self, compute: &Compute, seed: u64) -> Result<EncodedPairs, Failure> {
+        Ok(self.text.encode(compute, &self.layers, &[], seed)?.0)
     }
 }
 
@@ -164,7 +164,7 @@ impl Cka {
             let counts = counts_of_arrays(&stacks[0], &stacks[1])?;
             return Ok(ComparedRows { stacks, counts, groups: labels(rows)?, lengths: None });
         }
-        let encoded = self.sides.encode(&self.output.compute)?;
+        let encoded = self.sides.encode(&self.output.compute, self.seed)?;
         let EncodedPairs { stacks, lengths: [_, lengths], rows, counts, .. } = encoded;
         let of_rows = |labels: Vec<u32>| rows.iter().map(|&row| labels[row]).collect();
         let groups = labels(counts.rows)?.map(of_rows);

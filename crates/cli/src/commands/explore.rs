@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use explore::{ExploreConfig, ExploreServer, Explorer, export};
+use models::parallel::RowSelection;
 
 use super::models::Compute;
 use super::texts::parse_text;
@@ -45,16 +46,25 @@ pub(crate) struct Explore {
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
     parallel: Vec<(String, String)>,
 
-    /// Of --text and --parallel, read at most the first N sentences of each language.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 2000, help_heading = "Input",
+    /// Of --text and --parallel, show the first N sentences of each language.
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "sample_size", help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=100_000))]
-    limit: usize,
+    limit: Option<usize>,
+
+    /// Of more sentences than N, show a random sample of N: of every language the same lines.
+    #[arg(long, value_name = "N", default_value_t = 2000, help_heading = "Input",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=100_000))]
+    sample_size: usize,
+
+    /// Seed of the sample.
+    #[arg(long, default_value_t = 1, help_heading = "Input")]
+    seed: u64,
 
     /// The port to listen on; 0 takes any that is free.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     port: u16,
 
-    /// Write the page with one run inside, in place of serving it.
+    /// Write the page with one run inside, and the studies of a laboratory, in place of serving it.
     #[arg(long, value_name = "FILE.html", conflicts_with = "port", help_heading = "Output")]
     export: Option<PathBuf>,
 
@@ -72,7 +82,10 @@ impl Explore {
             place: self.place,
             texts: self.texts,
             parallel: self.parallel,
-            limit: self.limit,
+            selection: match self.limit {
+                Some(first) => RowSelection::First(first),
+                None => RowSelection::Sample { size: self.sample_size, seed: self.seed },
+            },
         };
         if let Some(path) = &self.export {
             files::check_new_file(path, self.force)?;
@@ -82,7 +95,14 @@ impl Explore {
             let waiting = Waiting::new("asking everything that the page may ask");
             let result = export(&explorer, &path)?;
             drop(waiting);
-            let text = format!("{}: {}, {} kB", path.display(), result.run, result.bytes / 1000);
+            let mut text =
+                format!("{}: {}, {} kB", path.display(), result.run, result.bytes / 1000);
+            if result.figures_left_out > 0 {
+                let count = result.figures_left_out;
+                text += &format!(
+                    "; {count} figures of studies are left out (`isogloss report` has them)"
+                );
+            }
             return Ok(Outcome::new(text, &result));
         }
         let server = ExploreServer::bind(explorer, self.port)?;

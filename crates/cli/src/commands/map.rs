@@ -11,8 +11,9 @@ use lab::draw::figure::{
     self, FigureResult, LayeredSpace, MapLabel, MapPanel, SpaceFigure, SpaceMap, SpaceView,
 };
 use lab::spaces;
-use models::parallel::{ParallelSide, read, read_pair};
+use models::parallel::{ParallelSide, RowSelection, read_pair, read_pair_some, read_some};
 use models::sentences::{encode_pairs, mean_vectors};
+use models::words::whole_words;
 use shift::means::MeanVectors;
 use train::pretrain::ProbeSeries;
 use vectors::WordVectors;
@@ -35,12 +36,17 @@ const EXAMPLES: &str = "Examples:
   Sentences of three languages in multilingual BERT, translations joined by lines:
     isogloss map --model mbert --layers 0,4,8,12 --parallel en=en.txt --parallel fr=fr.txt \\
       --parallel zh=zh.txt --view centered --out map.png
+  Words of the vocabulary of a run of ours, as it reads them after step 400:
+    isogloss map --model run@400 --vocab qaa --vocab qab --layers 1,4 --out words.svg
   Word vectors, translations joined by a dictionary, and the points as a table:
     isogloss map --vectors en=en.vec --vectors fr=fr.vec --dictionary en-fr.txt --view aligned \\
       --out map.csv
 
 The file's name decides what is written: .svg, .pdf, .png (twice the size) or .csv (every point, with
 its text).";
+
+/// Points of each language on a map.
+const DRAWN: usize = 200;
 
 /// Flags of `map`.
 #[derive(Args)]
@@ -87,10 +93,25 @@ pub(crate) struct MapCommand {
     #[arg(long, value_name = "A-B", requires = "figure", help_heading = "Input")]
     pair: Option<String>,
 
-    /// Draw at most the first N sentences or words of each language.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 200, help_heading = "Input",
+    /// The words of a language that are one subword of the model's vocabulary, most frequent first, each encoded as
+    /// a sentence of one word; repeat for more languages.
+    #[arg(long, value_name = "LANG", requires = "model",
+        conflicts_with_all = ["texts", "parallel", "vectors", "figure"], help_heading = "Input")]
+    vocab: Vec<String>,
+
+    /// Draw at most the first N sentences or words of each language [default: 200 of a map, all of --figure].
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..))]
-    limit: usize,
+    limit: Option<usize>,
+
+    /// Draw a random sample of N sentences of --text or --parallel, by --seed: of every language the same lines.
+    #[arg(long, value_name = "N", conflicts_with_all = ["limit", "vocab", "vectors"], help_heading = "Input",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..))]
+    sample_size: Option<usize>,
+
+    /// Seed of --sample-size.
+    #[arg(long, default_value_t = 1, help_heading = "Input")]
+    seed: u64,
 
     /// Which layers, a panel each: all, or such as 0,4-8; 0 is the embeddings. Of --figure emergence and
     /// shift, one layer [default of emergence: the best raw retrieval in the end; of shift: five sixths of the way
@@ -290,7 +311,9 @@ impl MapCommand {
             return Ok(figure::layers(&LayeredSpace::of_series(&series, step)?));
         }
         let folder = self.model()?;
-        let sides = read_pair(&self.parallel, &self.columns.columns)?;
+        let chosen = self.limit.is_some() || self.sample_size.is_some();
+        let selection = if chosen { self.selection() } else { RowSelection::All };
+        let sides = read_pair_some(&self.parallel, &self.columns.columns, selection)?;
         let mut models = vec![self.compute.open(folder)?];
         let numbers = self.layers.of(models[0].encoder.config().layers)?;
         let encoded = encode_pairs(&mut models, &sides, [&numbers, &numbers], |_| {})?;
@@ -336,6 +359,19 @@ impl MapCommand {
         Ok(figure::shift(&result, &[]))
     }
 
+    /// Which sentences are drawn.
+    fn selection(&self) -> RowSelection {
+        match self.sample_size {
+            Some(size) => RowSelection::Sample { size, seed: self.seed },
+            None => RowSelection::First(self.limit()),
+        }
+    }
+
+    /// How many points of each language a map has.
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(DRAWN)
+    }
+
     /// The space of a map.
     fn space(&self) -> Result<SpaceMap, Failure> {
         let mut space = match self.vectors.is_empty() {
@@ -357,20 +393,23 @@ impl MapCommand {
 
     fn sentences(&self) -> Result<SpaceMap, Failure> {
         let folder = self.model()?;
+        let mut model = self.compute.open(folder)?;
         let sides = match (self.parallel.is_empty(), self.texts.is_empty()) {
-            (false, _) => read(&self.parallel, &self.columns.columns)?,
+            (false, _) => read_some(&self.parallel, &self.columns.columns, self.selection())?.0,
             (true, false) => self.texts()?,
+            (true, true) if !self.vocab.is_empty() => {
+                let side = |language: &String| {
+                    let words = whole_words(&model, language, self.limit())?;
+                    Ok::<_, Failure>(ParallelSide::new(language, language, words))
+                };
+                self.vocab.iter().map(side).collect::<Result<_, _>>()?
+            }
             (true, true) => {
-                let message =
-                    "give sentences: --text or --parallel LANG=FILE for each language, or --figure";
+                let message = "give sentences: --text or --parallel LANG=FILE for each language; or words, by \
+                               --vocab LANG; or --figure";
                 return Err(Failure::Usage(message.into()));
             }
         };
-        let sides: Vec<ParallelSide> = sides
-            .iter()
-            .map(|side| side.select(&(0..side.lines.len().min(self.limit)).collect::<Vec<_>>()))
-            .collect();
-        let mut model = self.compute.open(folder)?;
         let numbers = self.layers.of(model.encoder.config().layers)?;
         let mut panels: Vec<MapPanel> = numbers
             .iter()
@@ -388,7 +427,7 @@ impl MapCommand {
         Ok(SpaceMap {
             languages: sides.iter().map(|side| side.language.clone()).collect(),
             panels,
-            items: "sentences",
+            items: if self.vocab.is_empty() { "sentences" } else { "words" },
             mode: String::new(),
             joined,
             labels: Vec::new(),
@@ -402,8 +441,12 @@ impl MapCommand {
         for (language, file) in &self.texts {
             let source =
                 models::sentences::open(std::slice::from_ref(file), &self.columns.columns)?;
-            let lines = models::sentences::lines(&source).take(self.limit);
-            let lines = lines.collect::<models::Result<Vec<String>>>()?;
+            let lines = models::sentences::lines(&source);
+            let lines = match self.selection() {
+                // Nothing beyond them is looked at.
+                RowSelection::First(limit) => lines.take(limit).collect::<models::Result<_>>()?,
+                selection => selection.choose(lines)?.0,
+            };
             if sides.iter().any(|side| side.language == *language) {
                 let message = format!("--text {language}={file}: give one file for each language");
                 return Err(Failure::Usage(message));
@@ -466,7 +509,7 @@ impl MapCommand {
         let Some(dictionary) = &self.dictionary else {
             return Ok(tables
                 .iter()
-                .map(|table| (0..table.len().min(self.limit)).collect())
+                .map(|table| (0..table.len().min(self.limit())).collect())
                 .collect());
         };
         let [source, target] = tables else {
@@ -474,7 +517,7 @@ impl MapCommand {
             return Err(Failure::Usage(message.into()));
         };
         let queries = Lexicon::read(dictionary, source, target)?.queries();
-        let pairs = queries.iter().take(self.limit);
+        let pairs = queries.iter().take(self.limit());
         let pairs: Vec<(u32, u32)> = pairs.map(|(word, found)| (*word, found[0])).collect();
         Ok(vec![
             pairs.iter().map(|pair| pair.0 as usize).collect(),

@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 use clap::{Args, ValueEnum};
 use geometry::Step;
 use models::PretrainedModel;
-use models::parallel::{ParallelSide, read_pair};
+use models::parallel::{ParallelSide, read_pair, read_pair_some};
 use models::sentences::{EncodedPairs, encode_pairs};
 use tensor::{Device, DeviceError};
 use terms::Fault as _;
 
-use super::texts::{ColumnsFlag, parse_text};
+use super::texts::{ColumnsFlag, RowFlags, parse_text};
 use crate::failure::Failure;
 use crate::progress::Waiting;
 
@@ -207,21 +207,25 @@ pub(crate) struct ParallelTextFlags {
 
     #[command(flatten)]
     columns: ColumnsFlag,
+
+    #[command(flatten)]
+    rows: RowFlags,
 }
 
 impl ParallelTextFlags {
     /// Encodes both sides of the parallel text, each by its model, and both sides of other parallel text
-    /// beside it. Also says which layers of the first model these are.
+    /// beside it. Also says which layers of the first model these are. The seed is that of a sample of rows.
     pub(crate) fn encode(
         &self,
         compute: &Compute,
         layers: &Layers,
         train: &[(String, String)],
+        seed: u64,
     ) -> Result<(EncodedPairs, Option<EncodedPairs>, Vec<usize>), Failure> {
         let mut folders = two_models(&self.models)?.to_vec();
         folders.dedup();
         let columns = &self.columns.columns;
-        let test = read_pair(&self.parallel, columns)?;
+        let test = read_pair_some(&self.parallel, columns, self.rows.selection(seed))?;
         let train = match train {
             [] => None,
             train => Some(in_order(read_pair(train, columns)?, &test)?),

@@ -7,13 +7,13 @@ use arrays::Matrix;
 use clap::Args;
 use geometry::neighbours::{LanguageNeighbours, NamedVectors, NeighboursResult, nearest};
 use models::PretrainedModel;
-use models::parallel::ParallelSide;
+use models::parallel::{ParallelSide, RowSelection};
 use models::sentences::{counted_vectors, lines, open};
 use models::words::whole_words;
 use vectors::formats::{ReadOptions, read};
 
 use super::models::{Compute, Layers};
-use super::texts::{ColumnsFlag, by_language, parse_text};
+use super::texts::{ColumnsFlag, RowFlags, by_language, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Waiting;
@@ -65,9 +65,12 @@ pub(crate) struct Neighbours {
     #[command(flatten)]
     columns: ColumnsFlag,
 
-    /// Read at most the first N lines of each language.
-    #[arg(short = 'n', long, value_name = "N", requires = "texts", help_heading = "Input")]
-    limit: Option<usize>,
+    #[command(flatten)]
+    rows: RowFlags,
+
+    /// Seed of --sample-size.
+    #[arg(long, default_value_t = 1, help_heading = "Input")]
+    seed: u64,
 
     /// Candidates: the words of a language that are one subword of the model's vocabulary. Repeat for more
     /// languages.
@@ -106,6 +109,11 @@ impl Neighbours {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if self.queries.iter().any(|query| query.trim().is_empty()) {
             return Err(Failure::Usage("a query is empty; give a word or a sentence".into()));
+        }
+        if self.rows.is_given() && self.texts.is_empty() {
+            let message =
+                "--limit and --sample-size are of --text, and there is none; leave them out";
+            return Err(Failure::Usage(message.into()));
         }
         let (queries, candidates) = match &self.model {
             Some(folder) => self.encoded(&mut self.compute.open(folder)?)?,
@@ -149,8 +157,14 @@ impl Neighbours {
         let mut candidates = Vec::new();
         for (language, files) in by_language(&self.texts) {
             let source = open(&files, &self.columns.columns)?;
-            let read = lines(&source).take(self.limit.unwrap_or(usize::MAX));
-            candidates.push((language.to_owned(), read.collect::<Result<Vec<_>, _>>()?));
+            let read = match self.rows.selection(self.seed) {
+                // Nothing beyond them is looked at.
+                RowSelection::First(limit) => {
+                    lines(&source).take(limit).collect::<Result<Vec<_>, _>>()?
+                }
+                selection => selection.choose(lines(&source))?.0,
+            };
+            candidates.push((language.to_owned(), read));
         }
         for language in &self.vocab {
             let words = whole_words(model, language, self.max_vocab)?;

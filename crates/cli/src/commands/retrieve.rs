@@ -95,6 +95,10 @@ pub(crate) struct Retrieve {
     #[arg(long, default_value = "all", help_heading = "Evaluation")]
     layers: Layers,
 
+    /// Seed of --sample-size.
+    #[arg(long, default_value_t = 1, help_heading = "Input")]
+    seed: u64,
+
     /// Save the map of each layer in a new folder.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     save_maps: Option<PathBuf>,
@@ -193,7 +197,7 @@ impl Retrieve {
     fn vectors(&self) -> Result<(VectorPairs, Option<VectorPairs>), Failure> {
         if !self.text.models.is_empty() {
             let (test, train, layers) =
-                self.text.encode(&self.compute, &self.layers, &self.train)?;
+                self.text.encode(&self.compute, &self.layers, &self.train, self.seed)?;
             let of = |pairs: EncodedPairs| VectorPairs::of_text(pairs, &layers);
             return Ok((of(test), train.map(of)));
         }

@@ -56,7 +56,7 @@ pub(crate) struct Similarity {
         help_heading = "Evaluation")]
     subsamples: usize,
 
-    /// Seed of subsamples, of shuffled pairs and of the pairs that rsa compares.
+    /// Seed of --sample-size, of subsamples, of shuffled pairs and of the pairs that rsa compares.
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     seed: u64,
 
@@ -79,7 +79,7 @@ impl Similarity {
                 (stacks, counts)
             }
             None => {
-                let encoded = self.sides.encode(compute)?;
+                let encoded = self.sides.encode(compute, self.seed)?;
                 (encoded.stacks, encoded.counts)
             }
         };

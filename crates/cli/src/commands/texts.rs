@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use models::parallel::RowSelection;
 use text::{
     Corpus, LineRules, Preparation, Preparer, Selection, SimplificationTable, Subset, TextSource,
     TokenizerChoice, TsvColumns, Vocabulary, WordTokenizer,
@@ -20,6 +21,40 @@ pub(crate) struct ColumnsFlag {
     /// hypotheses.
     #[arg(long, value_name = "N,…", default_value_t = TsvColumns::default(), help_heading = "Input")]
     pub(crate) columns: TsvColumns,
+}
+
+/// Which rows of a text are read; the command has the seed.
+#[derive(Args)]
+pub(crate) struct RowFlags {
+    /// Read at most the first N sentences of each language.
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "sample_size", help_heading = "Input",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    limit: Option<usize>,
+
+    /// Draw a random sample of N sentences, by --seed: of every language the same lines. All where there are no
+    /// more.
+    #[arg(long, value_name = "N", help_heading = "Input",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    sample_size: Option<usize>,
+}
+
+impl RowFlags {
+    pub(crate) fn is_given(&self) -> bool {
+        self.limit.is_some() || self.sample_size.is_some()
+    }
+
+    pub(crate) fn selection(&self, seed: u64) -> RowSelection {
+        self.selection_or(RowSelection::All, seed)
+    }
+
+    /// What was asked for; something else where nothing was.
+    pub(crate) fn selection_or(&self, otherwise: RowSelection, seed: u64) -> RowSelection {
+        match (self.limit, self.sample_size) {
+            (Some(first), _) => RowSelection::First(first),
+            (_, Some(size)) => RowSelection::Sample { size, seed },
+            _ => otherwise,
+        }
+    }
 }
 
 /// How files become sentences, and which of these are taken.

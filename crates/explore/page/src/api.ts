@@ -9,6 +9,7 @@ interface BakedAnswer {
   status: number;
   headers: Record<string, string>;
   json?: unknown;
+  kind?: string;
   base64?: string;
 }
 
@@ -115,7 +116,12 @@ export async function getPoints(params: Params): Promise<PointArray> {
   return { steps: numbers("X-Steps"), count: numbers("X-Shape")[1], values: new Float32Array(buffer), shares: numbers("X-Shares") };
 }
 
-export const figureAddress = (file: string, params: Params = {}) => addressOf(`/api/figure/${encodeURIComponent(file)}`, params);
+/** The address of a figure; in an export, the figure itself, in light colours. */
+export function figureAddress(file: string, params: Params = {}): string {
+  if (!baked) return addressOf(`/api/figure/${encodeURIComponent(file)}`, params);
+  const { kind, base64 } = fromBaked(`/api/figure/${file}`, {});
+  return `data:${kind};base64,${base64}`;
+}
 
 /** Follows a run; gives what ends it. */
 export function follow(run: string, progress: (data: Progress) => void, gone: () => void): () => void {
@@ -264,6 +270,8 @@ export interface Finding {
 export interface Findings {
   findings: Finding[];
   figures: { id: string; title: string }[];
+  /** Figures that an export does not hold. */
+  left_out: number;
   missing: string[];
   commands: string[];
 }

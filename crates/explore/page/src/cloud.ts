@@ -97,6 +97,11 @@ export class Cloud {
     return this.gl !== null && this.program !== null;
   }
 
+  /** How many steps there are points of. */
+  get steps(): number {
+    return this.data?.steps.length ?? 0;
+  }
+
   private prepare(gl: WebGL2RenderingContext) {
     const program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]] as const) {

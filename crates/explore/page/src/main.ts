@@ -145,11 +145,18 @@ function showBar() {
   const run = session.run;
   const { runs } = session.list;
   const parts: (Node | string)[] = [h("span", { class: "brand" }, "Isogloss")];
-  if (runs.length > 1) parts.push(select("Run", runs.map((one): [string, string] => [one.id, one.name]), state.run, (id) => change({ run: id, pair: "", sel: "", q: "", text: "", other: "", ostep: -1 })));
+  if (runs.length > 1) parts.push(select("Run", runs.map((one): [string, string] => [one.id, one.name]), state.run, (id) => change({ run: id, pair: "", kind: "sentences", sel: "", q: "", text: "", other: "", ostep: -1 })));
   else if (runs.length === 1) parts.push(h("span", { class: "name" }, runs[0].name));
   if (run && run.pairs.length > 1) parts.push(select("Languages", run.pairs.map((pair): [string, string] => [pair, pair]), run.pair, (pair) => change({ pair, sel: "", q: "", text: "", from: "", to: "", ql: "" })));
   if (run && state.v !== "studies") {
     const layers = Array.from({ length: run.layers }, (_, layer): [number, string, string] => [layer, layer === 0 ? "E" : String(layer), layer === 0 ? "Embeddings" : `Layer ${layer}`]);
+    if (run.has_steps && (state.v === "space" || state.v === "neighbours")) {
+      const kinds: [typeof state.kind, string, string][] = [
+        ["sentences", "sentences", "Sentences of which the run saved states"],
+        ["words", "words", "The most frequent words of the vocabulary, each read as a sentence of one word, with the weights that were saved"],
+      ];
+      parts.push(segmented("Points", kinds, state.kind, (kind) => change({ kind, sel: "", q: "", mode: state.mode === "aligned" ? "centered" : state.mode })));
+    }
     parts.push(h("span", { class: "labelled" }, "layer ", run.layers > 14 ? select("Layer", layers.map(([layer, name]): [number, string] => [layer, name]), state.layer, (layer) => change({ layer })) : segmented("Layer", layers, state.layer, (layer) => change({ layer }))));
   }
   refill(bar, ...parts);

@@ -8,7 +8,9 @@ export interface Session {
   run: Run | null;
   /** Why there is none. */
   failure: string;
+  /** The sentences, and the words where they were asked for. */
   items: Items | null;
+  words: Items | null;
   /** By layer; they differ in their title. */
   metrics: Map<number, Promise<Metrics>>;
   /** The place among the steps, with fractions while it moves. */
@@ -20,6 +22,7 @@ export const session: Session = {
   run: null,
   failure: "",
   items: null,
+  words: null,
   metrics: new Map(),
   at: 0,
 };
@@ -43,6 +46,21 @@ export async function items(): Promise<Items> {
   return session.items;
 }
 
+/** How requests name what the points are. */
+export const kind = () => ({ kind: state.kind === "words" ? state.kind : undefined });
+
+/** What a point is. */
+export const noun = () => (state.kind === "words" ? "word" : "sentence");
+
+/** What the points are of, once it is fetched. */
+export const shownItems = () => (state.kind === "words" ? session.words : session.items);
+
+export async function fetchShown(): Promise<Items> {
+  if (state.kind !== "words") return items();
+  session.words ??= await get<Items>("/api/items", { ...here(), ...kind() });
+  return session.words;
+}
+
 /** The number of the step that is nearest to the place. */
 export const nearestStep = () => Math.max(0, Math.min(Math.round(session.at), (session.run?.steps.length ?? 1) - 1));
 
@@ -52,6 +70,7 @@ export async function open() {
   const id = known ? state.run : (session.list.runs[0]?.id ?? "");
   session.run = null;
   session.items = null;
+  session.words = null;
   session.metrics.clear();
   session.failure = "";
   if (!id) {
@@ -66,6 +85,7 @@ export async function open() {
     session.at = run.steps.indexOf(step);
     const inside = (layer: number) => layer >= 0 && layer < run.layers;
     change({
+      kind: run.has_steps ? state.kind : "sentences",
       run: id,
       pair: run.pair,
       step,

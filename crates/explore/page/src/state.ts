@@ -8,6 +8,8 @@ export interface State {
   pair: string;
   step: number;
   layer: number;
+  /** What the points are. */
+  kind: "sentences" | "words";
   proj: "pca" | "difference";
   mode: "raw" | "centered" | "aligned";
   /** The pinned point: language, row. */
@@ -30,7 +32,7 @@ export interface State {
 }
 
 export const initial: State = {
-  v: "space", run: "", pair: "", step: -1, layer: -1, proj: "pca", mode: "raw", sel: "", ql: "", q: "",
+  v: "space", run: "", pair: "", step: -1, layer: -1, kind: "sentences", proj: "pca", mode: "raw", sel: "", ql: "", q: "",
   a: 0, sl: -1, from: "", to: "", text: "", other: "", ostep: -1, value: "debiased", f: "",
 };
 

@@ -2,14 +2,14 @@
 
 import { type Neighbours, type RetrievalErrors, get, isBaked, post } from "../api";
 import { h, layerName, percent, refill, select, thousands } from "../dom";
-import { here, items, session } from "../session";
+import { fetchShown, here, kind, noun, session, shownItems } from "../session";
 import { change, state } from "../state";
 import { CommandLine, type View, failureBox, glossed, settled } from "./common";
 
 const NEIGHBOURS = 10;
 
 export function neighboursView(): View {
-  const heading = h("h1", {}, "Does a sentence find its translation?");
+  const heading = h("h1", {}, "Does it find its translation?");
   const field = h("input", { type: "text", "aria-label": "A sentence", maxlength: 600, spellcheck: "false", input: () => ask(), disabled: isBaked });
   const [before, after] = [h("span", { class: "contents" }), h("span", { class: "contents" })];
   const form = h("form", { class: "controls", submit: (event: SubmitEvent) => event.preventDefault() }, before, field, after);
@@ -25,25 +25,26 @@ export function neighboursView(): View {
 
   const showForm = () => {
     const run = session.run!;
-    const all = session.items!;
+    const all = shownItems()!;
     const language = Math.max(0, run.languages.findIndex((one) => one.code === state.ql));
     const texts = all.texts[language].slice(0, isBaked ? 24 : 400);
     if (document.activeElement !== field) field.value = state.q;
+    field.setAttribute("aria-label", `A ${noun()}`);
     const options: [string, string][] = [["", "or choose one…"], ...texts.map((text): [string, string] => [text, text])];
     refill(
       before,
-      select("Language", run.languages.map((one): [string, string] => [one.code, one.name]), state.ql, (ql) => change({ ql, q: session.items!.texts[run.languages.findIndex((one) => one.code === ql)][0] })),
+      select("Language", run.languages.map((one): [string, string] => [one.code, one.name]), state.ql, (ql) => change({ ql, q: shownItems()!.texts[run.languages.findIndex((one) => one.code === ql)][0] })),
     );
     refill(
       after,
-      select("A sentence of the run", options, texts.includes(state.q) ? state.q : "", (q) => q && change({ q })),
+      select(`A ${noun()} of the run`, options, texts.includes(state.q) ? state.q : "", (q) => q && change({ q })),
       select<string>("Vectors", [["raw", "raw vectors"], ["centered", "mean-centred"]], state.mode === "raw" ? "raw" : "centered", (mode) => change({ mode: mode as typeof state.mode })),
     );
   };
 
   const showAnswer = (found: Neighbours) => {
     const run = session.run!;
-    const all = session.items!;
+    const all = shownItems()!;
     const query = found.queries[0];
     const own = run.languages.findIndex((one) => one.code === state.ql);
     const row = all.texts[own].indexOf(query.query);
@@ -60,10 +61,10 @@ export function neighboursView(): View {
         list.append(h("li", {}, h("button", { type: "button", class: place === 0 ? "right" : "", "aria-pressed": String(number === state.layer), click: choose }, h("span", {}, layerName(number)), h("b", {}, name))));
       });
       const firsts = query.layers.filter((layer) => layer.languages[gold].neighbors[0]?.text === found.gold[gold]).length;
-      heading.textContent = firsts === 0 ? "This sentence finds its translation at no layer" : `This sentence finds its translation at ${firsts} of ${query.layers.length} layers`;
-      parts.push(h("p", { class: "soft" }, `The place of the translation among ${thousands(found.candidates[gold].candidates)} sentences, layer by layer:`), list);
+      heading.textContent = firsts === 0 ? `This ${noun()} finds its translation at no layer` : `This ${noun()} finds its translation at ${firsts} of ${query.layers.length} layers`;
+      parts.push(h("p", { class: "soft" }, `The place of the translation among ${thousands(found.candidates[gold].candidates)} ${noun()}s, layer by layer:`), list);
     }
-    if (gold < 0) heading.textContent = "What is nearest to this sentence?";
+    if (gold < 0) heading.textContent = `What is nearest to this ${noun()}?`;
     const columns = h("div", { class: "columns" });
     const layer = query.layers[state.layer];
     const order = [...layer.languages.keys()].sort((a, b) => Number(a === own) - Number(b === own));
@@ -92,7 +93,7 @@ export function neighboursView(): View {
   const load = async () => {
     const run = session.run;
     if (!run) return;
-    const all = await items();
+    const all = await fetchShown();
     if (!state.q) {
       const language = Math.max(0, run.languages.findIndex((one) => one.code === state.ql));
       const pinned = state.sel ? state.sel.split(":").map(Number) : [language, 0];
@@ -100,7 +101,7 @@ export function neighboursView(): View {
       return;
     }
     showForm();
-    const query = { ...params(), lang: state.ql, text: state.q, k: NEIGHBOURS };
+    const query = { ...params(), ...kind(), lang: state.ql, text: state.q, k: NEIGHBOURS };
     command.show({ ...query, view: "neighbours" });
     const wanted = JSON.stringify(query);
     if (wanted !== asked) {
@@ -115,7 +116,11 @@ export function neighboursView(): View {
         (error) => wanted === asked && answer.replaceChildren(failureBox(error)),
       );
     } else if (latest) showAnswer(latest);
-    if (run.paired && run.languages.length === 2) showErrors();
+    if (run.paired && run.languages.length === 2 && state.kind === "sentences") showErrors();
+    else {
+      askedErrors = "";
+      mistakes.replaceChildren();
+    }
   };
   let latest: Neighbours | null = null;
 

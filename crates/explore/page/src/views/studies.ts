@@ -36,7 +36,7 @@ export function studiesView(): View {
     show(all);
   };
 
-  const show = ({ findings, commands: lines, missing }: Findings) => {
+  const show = ({ findings, commands: lines, missing, left_out: leftOut }: Findings) => {
     const settings = [...new Set(findings.map((finding) => finding.setting))];
     const rows = [...new Map(findings.map((finding) => [keyOf(finding), finding])).values()];
     const count = (verdict: string) => findings.filter((finding) => finding.verdict === verdict).length;
@@ -68,7 +68,7 @@ export function studiesView(): View {
       body.append(line);
     }
     const head = h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "finding"), ...settings.map((setting) => h("th", { scope: "col" }, setting))));
-    const key = h("p", { class: "caption" }, "✓ holds, ✗ fails, ~ inconclusive, = an untrained encoder does as well, 1 or 2: too few seeds, · no results. Tests over seeds, at a false discovery rate of 5 % over all lines of a setting.", missing.length > 0 ? ` Not run: ${missing.join(", ")}.` : "");
+    const key = h("p", { class: "caption" }, "✓ holds, ✗ fails, ~ inconclusive, = an untrained encoder does as well, 1 or 2: too few seeds, · no results. Tests over seeds, at a false discovery rate of 5 % over all lines of a setting.", missing.length > 0 ? ` Not run: ${missing.join(", ")}.` : "", leftOut > 0 ? ` ${leftOut} figures would make this file too large and are not inside; isogloss report has them.` : "");
     if (findings.length > 0) refill(matrix, h("table", { class: "matrix" }, head, body), key);
     else matrix.replaceChildren(key);
     showDetails(findings);
