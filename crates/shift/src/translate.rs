@@ -762,7 +762,7 @@ impl CellCounts {
 
 #[cfg(test)]
 mod tests {
-    use super::{CellCounts, ConversionCounts, ShiftSetting};
+    use super::{CellCounts, ConversionCounts, ShiftSetting, highest};
     use crate::token_sets::TokenUsers;
 
     /// Of five predicted subwords two are of neither language, and one of these of a third.
