@@ -3,7 +3,7 @@
 // Every view of a laboratory with a run, at 1280 and 390 pixels, light and dark: nothing overflows, no error on the console, nothing is asked of
 // another machine, axe-core finds nothing. Then what the page is for: the address brings a state back, scrubbing moves points, the slider of the shift
 // makes words change language, all of it by keyboard alone; a run that is being trained; without WebGL, and as an exported file. Prints times: first paint, frames of 10,000
-// and 100,000 points in software rendering, translations.
+// and 100,000 points with WebGL emulated and without it, with the processor's time, and translations.
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
@@ -63,8 +63,18 @@ const BASE = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-bac
 const SOFTWARE = [...BASE, "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"];
 const launch = (more) => chromium.launch({ executablePath: browserPath, args: more });
 
-async function tabIn(browser, name, { width = 1280, scheme = "light", motion = "reduce", allowed = origin } = {}) {
+// The page draws without WebGL where it is emulated; `gpu` makes it believe in one, so that this path is tested too.
+const pretendGpu = () => {
+  const own = WebGL2RenderingContext.prototype.getParameter;
+  WebGL2RenderingContext.prototype.getParameter = function (name) {
+    const value = own.call(this, name);
+    return typeof value === "string" ? value.replaceAll(/swiftshader|llvmpipe/gi, "GPU") : value;
+  };
+};
+
+async function tabIn(browser, name, { width = 1280, scheme = "light", motion = "reduce", allowed = origin, gpu = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 900 }, colorScheme: scheme, reducedMotion: motion });
+  if (gpu) await context.addInitScript(pretendGpu);
   const tab = await context.newPage();
   // What a request is refused for is shown on the page, and is no fault of it.
   const refused = /status of 400/;
@@ -123,10 +133,11 @@ async function look(browser, width, scheme) {
 
 const pixels = async (tab) => (await tab.locator(".cloud").screenshot()).toString("base64");
 
-async function use(browser) {
-  const tab = await tabIn(browser, "use", { motion: "no-preference" });
+async function use(browser, gpu) {
+  const tab = await tabIn(browser, gpu ? "use" : "use without a GPU", { motion: "no-preference", gpu });
   await tab.goto(address);
   await go(tab, "v=space");
+  check((await tab.locator(".caption").first().innerText()).includes("no GPU") === !gpu, `it is not said how points are drawn, gpu ${gpu}`);
   // Scrubbing moves the points; so does another layer.
   const last = await pixels(tab);
   await tab.locator(".scrubber").fill("0");
@@ -211,8 +222,11 @@ async function byKeyboard(browser) {
 
 // Points that nobody trained, as many as asked for, in place of the run's.
 // A machine that does other things at the same time slows all frames, so that the limit is on what more points add.
-async function frames(browser, count, limit) {
-  const tab = await tabIn(browser, `${count} points`, { motion: "no-preference" });
+async function frames(browser, count, limit, gpu = false) {
+  const how = gpu ? "WebGL emulated" : "no WebGL";
+  const tab = await tabIn(browser, `${count} points, ${how}`, { motion: "no-preference", gpu });
+  const processes = await browser.newBrowserCDPSession();
+  const spent = async () => (await processes.send("SystemInfo.getProcessInfo")).processInfo.reduce((sum, { cpuTime }) => sum + 1000 * cpuTime, 0);
   const steps = [0, 50, 100, 200, 400, 1000];
   const values = new Float32Array(steps.length * count * 2);
   let seed = 1;
@@ -240,6 +254,7 @@ async function frames(browser, count, limit) {
   await tab.goto(address);
   await drawn(tab, "space");
   await tab.waitForTimeout(800);
+  const before = await spent();
   const times = await tab.evaluate(async () => {
     const slider = document.querySelector(".scrubber");
     const last = Number(slider.max);
@@ -255,8 +270,9 @@ async function frames(browser, count, limit) {
     return times.slice(5);
   });
   const median = quantile(times, 0.5);
-  console.log(`scrubbing ${count} points: median ${median.toFixed(1)} ms a frame, p95 ${quantile(times, 0.95).toFixed(1)} ms`);
-  check(median <= limit, `${count} points: ${median.toFixed(1)} ms a frame, more than ${limit.toFixed(0)}`);
+  const used = ((await spent()) - before) / 90;
+  console.log(`scrubbing ${count} points, ${how}: median ${median.toFixed(1)} ms a frame, p95 ${quantile(times, 0.95).toFixed(1)} ms; ${used.toFixed(1)} ms of processor time`);
+  check(median <= limit, `${count} points, ${how}: ${median.toFixed(1)} ms a frame, more than ${limit.toFixed(0)}`);
   await tab.context().close();
   return median;
 }
@@ -299,6 +315,10 @@ async function withoutWebgl() {
   await tab.locator(".scrubber").fill("0");
   await tab.waitForTimeout(400);
   check((await pixels(tab)) !== before, "without WebGL: scrubbing moves no point");
+  await tab.context().close();
+  const few = await frames(browser, 400, Number.POSITIVE_INFINITY);
+  await frames(browser, 10_000, few + 17);
+  await frames(browser, 100_000, few + 34);
   await browser.close();
 }
 
@@ -354,11 +374,12 @@ try {
   for (const width of [1280, 390]) {
     for (const scheme of ["light", "dark"]) await look(browser, width, scheme);
   }
-  await use(browser);
+  await use(browser, true);
+  await use(browser, false);
   await byKeyboard(browser);
-  const few = await frames(browser, 400, Number.POSITIVE_INFINITY);
-  await frames(browser, 10_000, 2 * few + 17);
-  await frames(browser, 100_000, 2 * few + 150);
+  const few = await frames(browser, 400, Number.POSITIVE_INFINITY, true);
+  await frames(browser, 10_000, 2 * few + 17, true);
+  await frames(browser, 100_000, 2 * few + 150, true);
   await live(browser);
   await exported(browser);
   await browser.close();
