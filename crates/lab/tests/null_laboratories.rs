@@ -118,9 +118,14 @@ fn shuffled_systems_make_no_finding_hold() {
     assert!(settings_with_discoveries(&held) <= 1, "{held:#?}");
 }
 
-/// The factors of the untrained encoder that stands beside a record's system: the same layer, task, pair and weight.
+/// The factors of the untrained encoder that stands beside a record's system: the same layer, task, pair and weight. Where maps are what is
+/// learned, those of the vectors without one.
 fn untrained(record: &Record) -> Factors {
     let mut factors = record.factors.clone();
+    if let Some(map) = factors.get_mut("map") {
+        *map = "unmapped".to_owned();
+        return factors;
+    }
     for name in ["condition", "system"] {
         if let Some(level) = factors.get_mut(name) {
             let raw = record.origin.study == "align-contexts" && !level.ends_with("-aligned");
@@ -148,7 +153,8 @@ fn untrained_systems_make_no_finding_hold() {
     let mut means: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     let mut overall: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for record in &records {
-        if record.factors.values().any(|level| level.starts_with("untrained")) {
+        let untaught = |level: &String| level.starts_with("untrained") || level == "unmapped";
+        if record.factors.values().any(untaught) {
             means.entry(key(record, record.factors.clone())).or_default().push(record.value);
             overall.entry(key(record, Factors::new())).or_default().push(record.value);
         }
