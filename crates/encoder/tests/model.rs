@@ -111,7 +111,7 @@ fn shifted_states_run_through_the_layers_above() {
             let whole = tape.value(plain.output).to_vec();
             let states = tape.take_value(plain.hidden[layer]);
             let above = |tape: &mut Tape<'_>, scale: f32| {
-                let shifted = device.add_rows(&states, &table, &classes, scale);
+                let shifted = device.add_rows(&states, &table, &classes, &[scale]);
                 let request = Request::default();
                 let encoded = model.encode_from(tape, &batch(0), layer, shifted, request);
                 (tape.value(encoded.hidden[0]).to_vec(), tape.value(encoded.output).to_vec())

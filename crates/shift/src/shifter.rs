@@ -269,7 +269,7 @@ mod tests {
         let shifted = |kind: ShiftKind| {
             let shifter = Shifter::new(&means, 0, 1, 0, kind).unwrap();
             let (table, rows) = shifter.additions(&device, &states, &[0, 0]);
-            device.add_rows(&states, &table, &rows, 1.0).to_vec()
+            device.add_rows(&states, &table, &rows, &[1.0]).to_vec()
         };
         // 3 · 0.6 - 1 · 0.8 = 1 and 0 become 4 · 0.6 + 6 · 0.8 = 7.2; the rest stays.
         let expected = [3.0 + 6.2 * 0.6, -1.0 + 6.2 * 0.8, 5.0, 7.2 * 0.6, 7.2 * 0.8, 0.0];

@@ -14,7 +14,7 @@ use models::states::{TokenBatch, for_each_batch};
 use models::{EncoderParts, PretrainedModel};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tensor::{Indices, Mode, Tape, Tensor, Var};
+use tensor::{Indices, Mode, Spans, Tape, Tensor, Var};
 
 use crate::bleu::Bleu;
 use crate::checkpoint::SweepCheckpoint;
@@ -82,6 +82,10 @@ struct PredictedTokens<T> {
     shifted: Vec<Vec<T>>,
 }
 
+/// Positions of several weights that run through the layers together: with those of one short sentence the weights of the model are read for
+/// little.
+const ROWS_AT_ONCE: usize = 256;
+
 /// Decodes the rows of a language.
 type Decoder<'a, T> = &'a dyn Fn(&Encoder, &mut Tape<'_>, usize, Var) -> Vec<T>;
 
@@ -107,8 +111,8 @@ fn predict<T>(
     let inner_ids: Vec<u32> = inner().map(|row| ids[row]).collect();
     let top = model.config().layers;
     let mut tape = Tape::new(params, Mode::Evaluate);
-    let request = || Request { rows: Some(&inner_rows), ..Request::default() };
-    let encoded = model.encode(&mut tape, batch, request());
+    let request = Request { rows: Some(&inner_rows), ..Request::default() };
+    let encoded = model.encode(&mut tape, batch, request);
     let plain = decode(model, &mut tape, batch.language, encoded.output);
     // The states of the shifted layers stay where they are, and so does what is added to them.
     let states: BTreeMap<usize, (Tensor, Tensor, Indices)> = shifters
@@ -122,16 +126,38 @@ fn predict<T>(
         })
         .collect();
     drop(tape);
-    let shifted = settings.iter().map(|&ShiftSetting { layer, alpha }| {
+    let at_once = (ROWS_AT_ONCE / ids.len().max(1)).max(1);
+    let groups = settings.chunk_by(|a, b| a.layer == b.layer).flat_map(|one| one.chunks(at_once));
+    let mut shifted = Vec::with_capacity(settings.len());
+    for group in groups {
+        let layer = group[0].layer;
         let (hidden, table, rows) = &states[&layer];
-        let shifted = device.add_rows(hidden, table, rows, alpha);
+        let alphas: Vec<f32> = group.iter().map(|setting| setting.alpha).collect();
+        let moved = device.add_rows(hidden, table, rows, &alphas);
+        let repeated = repeat(batch, group.len());
+        let copies =
+            (0..group.len()).flat_map(|copy| inner().map(move |row| copy * ids.len() + row));
+        let inner_rows: Indices = copies.map(|row| row as u32).collect();
+        let rows = (layer != top).then_some(&inner_rows);
         let mut tape = Tape::new(params, Mode::Evaluate);
-        let request = if layer == top { Request::default() } else { request() };
-        let encoded = model.encode_from(&mut tape, batch, layer, shifted, request);
-        decode(model, &mut tape, batch.language, encoded.output)
-    });
-    let shifted = shifted.collect();
+        let request = Request { rows, ..Request::default() };
+        let encoded = model.encode_from(&mut tape, &repeated, layer, moved, request);
+        let mut decoded = decode(model, &mut tape, batch.language, encoded.output).into_iter();
+        shifted.extend(group.iter().map(|_| decoded.by_ref().take(inner_ids.len()).collect()));
+    }
     PredictedTokens { plain, shifted }
+}
+
+/// A batch so many times over, one after another.
+fn repeat(batch: &Batch, times: usize) -> Batch {
+    let again = |indices: &Indices| indices.repeat(times).into();
+    let lengths: Vec<usize> = batch.spans.iter().map(|span| span.len()).collect();
+    Batch {
+        language: batch.language,
+        tokens: again(&batch.tokens),
+        spans: Spans::of_lengths(lengths.repeat(times)),
+        segments: batch.segments.as_ref().map(again),
+    }
 }
 
 /// A predicted subword, and which languages use it.

@@ -256,19 +256,19 @@ impl Device {
         }
     }
 
-    /// `x[i] + scale · table[rows[i]]`, in the precision of `x`, computed where `x` is: a shift of
+    /// `x[i] + scale · table[rows[i]]` of each scale in turn, in the precision of `x`, computed where `x` is: shifts of
     /// hidden states.
     ///
     /// # Shapes
-    /// `x` and the result: n x dim; `table`: entries x dim, of full precision; `rows`: n.
+    /// `x`: n x dim; `table`: entries x dim, of full precision; `rows`: n; the result: (scales · n) x dim.
     ///
     /// # Panics
     /// Where a row is not in the table.
-    pub fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32) -> Tensor {
+    pub fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32]) -> Tensor {
         assert_eq!((x.rows(), x.cols()), (rows.len(), table.cols()), "a row for every row");
         rows.assert_below(table.rows(), "row");
-        let mut y = self.kernels.empty(x.rows(), x.cols(), x.precision());
-        self.kernels.add_rows(x, table, rows, scale, &mut y);
+        let mut y = self.kernels.empty(scales.len() * x.rows(), x.cols(), x.precision());
+        self.kernels.add_rows(x, table, rows, scales, &mut y);
         y
     }
 
@@ -339,9 +339,11 @@ mod tests {
         let (a, b) = (device.tensor(1, 2, &[1., 2.]), device.tensor(2, 2, &[3., 4., 5., 6.]));
         assert_eq!(device.matmul(&a, &b).to_vec(), [13., 16.]);
         assert_eq!(device.matmul_transposed(&a, &b).to_vec(), [11., 17.]);
-        let shifted = device.add_rows(&b, &a, &vec![0, 0].into(), 2.0);
+        let shifted = device.add_rows(&b, &a, &vec![0, 0].into(), &[2.0]);
         assert_eq!(shifted.to_vec(), [5., 8., 7., 10.]);
-        let one_of_two = device.add_rows(&a, &b, &vec![1].into(), -1.0);
+        let both = device.add_rows(&b, &a, &vec![0, 0].into(), &[2.0, 0.0]);
+        assert_eq!(both.to_vec(), [shifted.to_vec(), b.to_vec()].concat());
+        let one_of_two = device.add_rows(&a, &b, &vec![1].into(), &[-1.0]);
         assert_eq!(one_of_two.to_vec(), [-4., -4.]);
         assert!(!device.is_gpu());
     }

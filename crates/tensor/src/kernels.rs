@@ -428,9 +428,9 @@ pub trait Kernels: Send + Sync {
     /// `y += x`.
     fn add(&self, y: &mut Tensor, x: &Tensor);
 
-    /// `y[i] = x[i] + scale · table[rows[i]]`, the multiplication and the addition each rounded to
-    /// `f32`: a shift of hidden states.
-    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32, y: &mut Tensor);
+    /// `y[i] = x[i] + scale · table[rows[i]]` of each scale in turn, the multiplication and the addition each rounded to
+    /// `f32`: shifts of hidden states.
+    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32], y: &mut Tensor);
 
     /// `y = dropout(x)`: every element times its factor.
     fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor);

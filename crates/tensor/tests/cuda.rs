@@ -314,11 +314,11 @@ fn rows_are_shifted() {
             let table = device.tensor(entries, cols, &table);
             let list = Indices::from(list.clone());
             let full = device.tensor(rows, cols, &x);
-            let exact = device.add_rows(&full, &table, &list, 0.7).to_vec();
+            let exact = device.add_rows(&full, &table, &list, &[0.7, -0.4]).to_vec();
             let mut params = Params::new(device);
             let mut tape = Tape::new(&mut params, Mode::Evaluate);
             let x = tape.input(full, false);
-            (device.add_rows(tape.value(x), &table, &list, 0.7).to_vec(), exact)
+            (device.add_rows(tape.value(x), &table, &list, &[0.7, -0.4]).to_vec(), exact)
         });
         assert!(exact == unrounded, "shifted rows {rows} x {cols}: other bits");
         let rounded: Vec<f32> = theirs.into_iter().map(rounded).collect();

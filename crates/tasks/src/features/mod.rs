@@ -55,7 +55,7 @@ pub struct ShiftedStates<'a> {
 impl ShiftedStates<'_> {
     /// The sum: rows x dim.
     pub(crate) fn shifted(&self, device: &Device) -> Tensor {
-        device.add_rows(self.states, self.table, self.classes, self.alpha)
+        device.add_rows(self.states, self.table, self.classes, &[self.alpha])
     }
 }
 

@@ -112,8 +112,8 @@ impl Kernels for Cpu {
         self.threads.install(|| rows::add(self.arch, y, x));
     }
 
-    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32, y: &mut Tensor) {
-        self.threads.install(|| rows::add_rows(self.arch, x, table, rows, scale, y));
+    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32], y: &mut Tensor) {
+        self.threads.install(|| rows::add_rows(self.arch, x, table, rows, scales, y));
     }
 
     fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor) {

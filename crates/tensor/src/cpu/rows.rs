@@ -132,23 +132,24 @@ pub(super) fn add_rows(
     x: &Tensor,
     table: &Tensor,
     rows: &Indices,
-    scale: f32,
+    scales: &[f32],
     y: &mut Tensor,
 ) {
     let (cols, height) = (x.cols(), task_rows(x.cols()));
-    let tasks = y
-        .as_mut_slice()
-        .par_chunks_mut(height * cols)
-        .zip(x.as_slice().par_chunks(height * cols))
-        .zip(rows.par_chunks(height));
-    tasks.for_each(|((y, x), rows)| {
-        arch.dispatch(|| {
-            for ((y, x), &row) in y.chunks_mut(cols).zip(x.chunks(cols)).zip(rows) {
-                let entry = &table.as_slice()[row as usize * cols..][..cols];
-                for ((y, &x), &step) in y.iter_mut().zip(x).zip(entry) {
-                    *y = x + scale * step;
+    for (y, scale) in y.as_mut_slice().chunks_mut(x.len().max(1)).zip(scales) {
+        let tasks = y
+            .par_chunks_mut(height * cols)
+            .zip(x.as_slice().par_chunks(height * cols))
+            .zip(rows.par_chunks(height));
+        tasks.for_each(|((y, x), rows)| {
+            arch.dispatch(|| {
+                for ((y, x), &row) in y.chunks_mut(cols).zip(x.chunks(cols)).zip(rows) {
+                    let entry = &table.as_slice()[row as usize * cols..][..cols];
+                    for ((y, &x), &step) in y.iter_mut().zip(x).zip(entry) {
+                        *y = x + scale * step;
+                    }
                 }
-            }
+            });
         });
-    });
+    }
 }

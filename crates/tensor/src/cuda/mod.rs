@@ -288,8 +288,8 @@ impl Kernels for Cuda {
         rows::add(self, y, x);
     }
 
-    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32, y: &mut Tensor) {
-        rows::add_rows(self, x, table, rows, scale, y);
+    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32], y: &mut Tensor) {
+        rows::add_rows(self, x, table, rows, scales, y);
     }
 
     fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor) {

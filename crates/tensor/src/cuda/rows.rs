@@ -43,7 +43,7 @@ pub(super) fn add_rows(
     x: &Tensor,
     table: &Tensor,
     list: &Indices,
-    scale: f32,
+    scales: &[f32],
     y: &mut Tensor,
 ) {
     assert_eq!(table.precision(), MatrixPrecision::Full, "what is added is of full precision");
@@ -53,11 +53,14 @@ pub(super) fn add_rows(
         MatrixPrecision::Working => "add_rows_working",
     };
     let grid = [rows.div_ceil(ROWS), 1, 1];
-    launch!(
-        cuda, Program::Rows, name, grid, [THREADS, 1, 1], 0;
-        at(x), at(table), IndexCopy::of(&cuda.context, list).pointer(), scale, rows as i32,
-        cols as i32, to(y),
-    );
+    let (list, bytes) = (IndexCopy::of(&cuda.context, list), x.len() * x.precision().bytes());
+    for (number, &scale) in scales.iter().enumerate() {
+        launch!(
+            cuda, Program::Rows, name, grid, [THREADS, 1, 1], 0;
+            at(x), at(table), list.pointer(), scale, rows as i32, cols as i32,
+            to(y) + (number * bytes) as u64,
+        );
+    }
 }
 
 pub(super) fn row_means(cuda: &Cuda, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
