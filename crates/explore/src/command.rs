@@ -80,7 +80,7 @@ impl CommandPlace<'_> {
         let out = owned(&["--out", "map.svg"]);
         let files = self.files(self.text_flag());
         let rows = match self.rows() {
-            // A map is of fewer unless it is told how many.
+            // A map draws fewer points unless --limit gives their number.
             rows if rows.is_empty() => {
                 let longest = self.space.rows.iter().max().copied().unwrap_or(0);
                 owned(&["--limit", &longest.to_string()])
