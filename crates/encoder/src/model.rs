@@ -47,6 +47,8 @@ pub struct Request<'a> {
     /// The last layer to run, where those above it are not wanted; [`EncoderOutput::output`] then is what
     /// the next layer would read.
     pub until: Option<usize>,
+    /// Whether [`EncoderOutput::feed_forward`] is wanted; else its memory is used again in evaluation.
+    pub neurons: bool,
 }
 
 /// What comes out of the encoder.
@@ -58,8 +60,8 @@ pub struct EncoderOutput {
     /// rows x dim. Where only some rows were wanted, those of the encoder's last layer are only
     /// these.
     pub hidden: Vec<Var>,
-    /// The neurons of the feed-forward part of each layer that was run, after the activation: one of
-    /// rows x hidden for each, from the lowest up; the rows are those of `hidden`.
+    /// Where [`Request::neurons`]: the neurons of the feed-forward part of each layer that was run, after the
+    /// activation, one of rows x hidden for each, from the lowest up; the rows are those of `hidden`.
     pub feed_forward: Vec<Var>,
 }
 
@@ -311,7 +313,11 @@ impl Encoder {
                 let rows = request.rows.filter(|_| number == self.config.layers);
                 let (above, neurons) = self.layer(tape, number, batch, stream, rows);
                 stream = above;
-                feed_forward.push(neurons);
+                if request.neurons {
+                    feed_forward.push(neurons);
+                } else {
+                    tape.release(neurons);
+                }
             }
             hidden.push(stream.hidden);
         }
@@ -406,13 +412,14 @@ impl Encoder {
         rows: Option<&Indices>,
     ) -> (Stream, Var) {
         let layer = *self.layers[number - 1].get(batch.language);
-        let (config, rate) = (&self.config, self.config.dropout);
+        let config = &self.config;
         let key_value = tape.linear(stream.read, layer.key_value, Activation::None); // n x 2·dim
-        let (stream, queries) = match rows {
+        let (below, queries) = match rows {
             None => (stream, batch.spans.clone()),
             Some(rows) => (stream.select(tape, rows), batch.spans.choose(rows)),
         };
-        let query = tape.linear(stream.read, layer.query, Activation::None); // rows x dim
+        let query = tape.linear(below.read, layer.query, Activation::None); // rows x dim
+        below.release_read(tape);
         let heads = config.heads;
         let attended = tape.attention(
             query,
@@ -422,19 +429,36 @@ impl Encoder {
             &batch.spans,
             config.attention_dropout,
         );
+        tape.release(query);
+        tape.release(key_value);
         let update = tape.linear(attended, layer.output, Activation::None); // rows x dim
+        tape.release(attended);
 
         let after = self.norm_after(number, batch.language);
         let (middle, norm) = match after {
             None => (layer.attention_norm, layer.hidden_norm),
             Some(after) => (layer.hidden_norm, after),
         };
-        let (sum, read) = tape.residual_norm(stream.hidden, update, rate, middle);
-        let stream = Stream::new(config.norm, sum, read);
-        let wide = tape.linear(stream.read, layer.up, config.activation.into()); // rows x hidden
+        let middle = self.residual(tape, below.hidden, update, middle);
+        let wide = tape.linear(middle.read, layer.up, config.activation.into()); // rows x hidden
+        middle.release_read(tape);
         let update = tape.linear(wide, layer.down, Activation::None); // rows x dim
-        let (sum, read) = tape.residual_norm(stream.hidden, update, rate, norm);
-        (Stream::new(config.norm, sum, read), wide)
+        let above = self.residual(tape, middle.hidden, update, norm);
+        tape.release(middle.hidden);
+        (above, wide)
+    }
+
+    /// The stream after an update has been added to it.
+    fn residual(&self, tape: &mut Tape<'_>, hidden: Var, update: Var, norm: LayerNorm) -> Stream {
+        let (sum, normed) = tape.residual_norm(hidden, update, self.config.dropout, norm);
+        tape.release(update);
+        match self.config.norm {
+            NormPlace::Post => {
+                tape.release(sum);
+                Stream { hidden: normed, read: normed }
+            }
+            NormPlace::Pre => Stream { hidden: sum, read: normed },
+        }
     }
 }
 
@@ -444,11 +468,10 @@ fn positions(spans: &Spans) -> Indices {
 }
 
 impl Stream {
-    /// From a sum and its LayerNorm.
-    fn new(norm: NormPlace, sum: Var, normed: Var) -> Self {
-        match norm {
-            NormPlace::Post => Self { hidden: normed, read: normed },
-            NormPlace::Pre => Self { hidden: sum, read: normed },
+    /// Releases what the next layer has read, unless it is the hidden states.
+    fn release_read(self, tape: &mut Tape<'_>) {
+        if self.read != self.hidden {
+            tape.release(self.read);
         }
     }
 

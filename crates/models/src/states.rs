@@ -12,7 +12,7 @@ use tensor::{Device, Mode, Spans, Tape, Tensor};
 use crate::pretrained::EncoderParts;
 
 /// Tokens encoded at once on a CPU, whose caches are small.
-const CPU_TOKENS: usize = 2048;
+const CPU_TOKENS: usize = 1024;
 /// The most tokens encoded at once on a GPU, which is to be kept busy, and the bytes that they may take.
 const GPU_TOKENS: usize = 32_768;
 const GPU_BYTES: usize = 2 << 30;
@@ -22,9 +22,10 @@ fn tokens_at_once(parts: &EncoderParts<'_>) -> usize {
     if !parts.params.device().is_gpu() {
         return CPU_TOKENS;
     }
-    // An evaluation keeps about fourteen numbers of two bytes for each token, layer and dimension.
+    // An evaluation keeps the hidden states, a number of two bytes for each token, layer and dimension, and about
+    // fourteen such numbers for the layer that it is at.
     let config = parts.encoder.config();
-    (GPU_BYTES / (28 * config.layers * config.dim).max(1)).clamp(CPU_TOKENS, GPU_TOKENS)
+    (GPU_BYTES / (2 * (config.layers + 14) * config.dim).max(1)).clamp(CPU_TOKENS, GPU_TOKENS)
 }
 
 /// Some sentences as the encoder takes them.

@@ -441,8 +441,8 @@ pub trait Kernels: Send + Sync {
     /// `table[rows[i]] += x[i]`.
     fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor);
 
-    /// `y = activation(x · weight + bias)`. Where [`Activation::needs_saved`], `saved` (as large as `y`)
-    /// is given and keeps what [`Kernels::bias_grad`] needs ([`LinearForward::saved`]).
+    /// `y = activation(x · weight + bias)`. Where [`Activation::needs_saved`] and there will be a backward pass, `saved`
+    /// (as large as `y`) is given and keeps what [`Kernels::bias_grad`] needs ([`LinearForward::saved`]).
     fn linear(
         &self,
         x: &Tensor,

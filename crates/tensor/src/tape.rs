@@ -92,7 +92,7 @@ impl<'a> Tape<'a> {
     /// The value.
     ///
     /// # Panics
-    /// Where the backward pass has released it already.
+    /// Where it was released already, by the backward pass or by [`Tape::release`].
     pub fn value(&self, var: Var) -> &Tensor {
         self.slots[var.0]
             .value
@@ -206,6 +206,14 @@ impl<'a> Tape<'a> {
             .value
             .take()
             .expect("a value is there until the backward pass releases it")
+    }
+
+    /// Gives the memory of a value that nothing reads any more back to the pool, where no backward pass will ask for it: in
+    /// evaluation the next operation then writes where the caches already are, and no layer needs memory of its own.
+    pub fn release(&mut self, var: Var) {
+        if !self.learning() {
+            self.slots[var.0].value = None;
+        }
     }
 
     /// Puts a taken value back.

@@ -14,7 +14,7 @@ use crate::kernels::{Activation, Grad, GramSum, LinearForward, Transpose};
 use crate::value::Tensor;
 
 pub(super) fn forward(
-    arch: Arch,
+    cpu: &Cpu,
     x: &Tensor,
     weight: &Tensor,
     bias: &Tensor,
@@ -22,6 +22,7 @@ pub(super) fn forward(
     y: &mut Tensor,
     derivative: Option<&mut Tensor>,
 ) {
+    let arch = cpu.arch;
     let y = MatrixViewMut::of(y);
     let derivative = derivative.map(MatrixViewMut::of);
     let finish = |rows: Range<usize>, cols: Range<usize>| {
@@ -40,18 +41,26 @@ pub(super) fn forward(
             }
         });
     };
-    multiply_parallel(&y, Write::Overwrite, MatrixView::of(x), MatrixView::of(weight), finish);
+    let (x, weight) = (MatrixView::of(x), MatrixView::of(weight));
+    match cpu.bf16 {
+        Some(dots) => dots.multiply_parallel(cpu, &y, x, weight, finish),
+        None => multiply_parallel(&y, Write::Overwrite, x, weight, finish),
+    }
 }
 
 /// Applies an activation to part of a row, and keeps its derivative where the result does not tell it.
 #[inline(always)]
 fn activate(activation: Activation, y: &mut [f32], derivative: Option<&mut [f32]>) {
-    /// Value and derivative in one pass: they share an exponential.
+    /// Value and derivative in one pass, since they share an exponential; the value alone where no backward pass will be.
     #[inline(always)]
     fn both(y: &mut [f32], derivative: Option<&mut [f32]>, f: impl Fn(f32) -> (f32, f32)) {
-        let derivative = derivative.expect("a matrix for the derivative");
-        for (y, derivative) in y.iter_mut().zip(derivative) {
-            (*y, *derivative) = f(*y);
+        match derivative {
+            None => y.iter_mut().for_each(|y| *y = f(*y).0),
+            Some(derivative) => {
+                for (y, derivative) in y.iter_mut().zip(derivative) {
+                    (*y, *derivative) = f(*y);
+                }
+            }
         }
     }
     match activation {

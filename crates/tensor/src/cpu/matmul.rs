@@ -50,6 +50,17 @@ impl<'a> MatrixView<'a> {
         Self::new(tensor.as_slice(), tensor.rows(), tensor.cols(), tensor.cols())
     }
 
+    /// Rows and columns.
+    pub(super) fn shape(self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    /// One row, of a matrix that is not transposed.
+    pub(super) fn row(self, row: usize) -> &'a [f32] {
+        assert!(row < self.rows && self.col_stride == 1);
+        &self.data[row * self.row_stride..][..self.cols]
+    }
+
     /// Some of the columns.
     pub(super) fn cols(self, cols: Range<usize>) -> Self {
         assert!(cols.start <= cols.end && cols.end <= self.cols);
@@ -94,6 +105,11 @@ impl<'a> MatrixViewMut<'a> {
     pub(super) fn of(tensor: &'a mut Tensor) -> Self {
         let (rows, cols) = tensor.shape();
         Self::new(tensor.as_mut_slice(), rows, cols, cols)
+    }
+
+    /// Rows and columns.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
     }
 
     /// Part of one row.

@@ -7,6 +7,7 @@
 mod adam;
 mod attention;
 mod best_tokens;
+mod bf16;
 mod byte_bounds;
 mod classes;
 mod cross_entropy;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use pulp::Arch;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use self::bf16::Bf16Dots;
 use crate::buffer::{Buffer, HostBuffer, Pool};
 use crate::device::DeviceError;
 use crate::kernels::{
@@ -43,6 +45,8 @@ const MOST_THREADS: usize = 4096;
 pub(crate) struct Cpu {
     threads: ThreadPool,
     arch: Arch,
+    /// Where affine maps are computed in bf16.
+    bf16: Option<Bf16Dots>,
     pool: Arc<Pool>,
 }
 
@@ -56,7 +60,13 @@ impl Cpu {
             .thread_name(|number| format!("cpu-{number}"))
             .build()
             .map_err(|source| DeviceError::Threads { threads, source })?;
-        Ok(Self { threads: pool, arch: Arch::new(), pool: Arc::default() })
+        Ok(Self { threads: pool, arch: Arch::new(), bf16: None, pool: Arc::default() })
+    }
+
+    /// The same with affine maps in bf16: operands are rounded, sums and everything else stay f32.
+    pub(crate) fn with_bf16(threads: usize) -> Result<Self, DeviceError> {
+        let dots = Bf16Dots::detect().ok_or(DeviceError::NoBf16)?;
+        Ok(Self { bf16: Some(dots), ..Self::new(threads)? })
     }
 
     /// Memory for the time of one kernel.
@@ -81,7 +91,8 @@ impl Kernels for Cpu {
         };
         let threads =
             if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-        format!("cpu, {threads}, {vectors}")
+        let precision = if self.bf16.is_some() { ", matmuls in bf16" } else { "" };
+        format!("cpu, {threads}, {vectors}{precision}")
     }
 
     fn run(&self, work: &mut (dyn FnMut() + Send)) {
@@ -137,7 +148,7 @@ impl Kernels for Cpu {
         y: &mut Tensor,
         saved: Option<&mut Tensor>,
     ) {
-        self.threads.install(|| linear::forward(self.arch, x, weight, bias, activation, y, saved));
+        self.threads.install(|| linear::forward(self, x, weight, bias, activation, y, saved));
     }
 
     fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {

@@ -32,8 +32,11 @@ impl Tape<'_> {
         let rows = self.value(x).rows();
         let (inputs, outputs) = self.params.value(affine.weight).shape();
         assert_eq!(self.value(x).cols(), inputs, "an affine map of that many inputs");
+        let wanted = self.wants(x) || self.learns(affine.weight) || self.learns(affine.bias);
         let mut y = self.device.working(rows, outputs);
-        let mut saved = activation.needs_saved().then(|| self.device.working(rows, outputs));
+        // Nothing is saved for a backward pass that will not be.
+        let mut saved =
+            (wanted && activation.needs_saved()).then(|| self.device.working(rows, outputs));
         self.device.kernels().linear(
             self.value(x),
             self.params.value(affine.weight),
@@ -42,7 +45,6 @@ impl Tape<'_> {
             &mut y,
             saved.as_mut(),
         );
-        let wanted = self.wants(x) || self.learns(affine.weight) || self.learns(affine.bias);
         let y = self.push(y, wanted);
         self.remember(1, Linear { x, y, affine, activation, saved });
         y
