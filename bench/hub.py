@@ -298,7 +298,7 @@ def call(*command):
     return done.stdout
 
 
-def speed(work):
+def speed(work, count, rounds):
     if not DATA:
         sys.exit("set ISOGLOSS_DATA: sentences and the vocabulary come from there")
     torch.set_num_threads(2)
@@ -312,58 +312,79 @@ def speed(work):
     size = (folder / "model.safetensors").stat().st_size / 1e6
     loads = [json.loads(call(ISOGLOSS, "hub", "import", folder, "--out", work / "imported", "--force", "--device", "cpu", "--json"))["seconds"] for _ in range(4)]
     print(f"loading {size:.0f} MB, cached: {min(loads[1:]):.2f} to {max(loads[1:]):.2f} s")
-    encode_speed(work, folder)
+    encode_speed(work, folder, count, rounds)
 
 
-def encode_speed(work, folder, count=192, rounds=3):
+def encode_speed(work, folder, count, rounds):
+    """Encoding by turns: peers in batches of 32 sorted by length and tokenised beforehand, sentence-transformers and Isogloss from text."""
     random.seed(1)
     everything = [text for lines in xnli().values() for text in lines[:2000]]
-    texts = random.sample(everything, count)
-    (work / "text.txt").write_text("".join(" ".join(text.split()) + "\n" for text in texts))
+    texts = [" ".join(text.split()) for text in random.sample(everything, count)]
+    (work / "text.txt").write_text("".join(text + "\n" for text in texts))
     tokenizer = hf.BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=False)
-    texts = [" ".join(text.split()) for text in texts]
     order = sorted(range(count), key=lambda at: len(tokenizer(texts[at])["input_ids"]))
     batches = [tokenizer([texts[at] for at in order[start:start + 32]], padding=True, return_tensors="pt") for start in range(0, count, 32)]
     tokens = sum(int(batch["attention_mask"].sum()) for batch in batches)
     padded = sum(batch["input_ids"].numel() for batch in batches)
-    models = {kind: hf.BertModel.from_pretrained(folder, attn_implementation=kind, add_pooling_layer=False).eval() for kind in ("eager", "sdpa")}
-    runtime = onnx(work, models["eager"], batches[0])
+    load = lambda kind, dtype=torch.float32: hf.BertModel.from_pretrained(folder, attn_implementation=kind, add_pooling_layer=False, dtype=dtype).eval()
+    models = {"eager": load("eager"), "sdpa": load("sdpa"), "bf16": load("sdpa", torch.bfloat16)}
 
     def pooled(states, mask):
         return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
 
     def with_torch(kind):
         with torch.inference_mode():
-            for batch in batches:
-                pooled(models[kind](**batch).last_hidden_state, batch["attention_mask"])
+            parts = [pooled(models[kind](**batch).last_hidden_state.float(), batch["attention_mask"]) for batch in batches]
+        return torch.cat(parts).numpy()[np.argsort(order)]
 
-    def with_onnx():
-        for batch in batches:
-            runtime.run(None, {name: batch[name].numpy() for name in ("input_ids", "attention_mask", "token_type_ids")})
-
-    def with_us():
+    def with_us(device):
         (work / "out.npy").unlink(missing_ok=True)
-        done = call(ISOGLOSS, "encode", "--model", folder, "--text", f"xx={work / 'text.txt'}", "--layers", "12", "--out", work / "out.npy", "--device", "cpu", "--threads", "2", "--json")
+        done = call(ISOGLOSS, "encode", "--model", folder, "--text", f"xx={work / 'text.txt'}", "--layers", "12", "--out", work / "out.npy", "--device", device, "--threads", "2", "--json")
         return json.loads(done)["seconds"]
 
-    with torch.inference_mode():
-        batch = batches[-1]
-        expected = models["eager"](**batch).last_hidden_state
-    found = runtime.run(None, {name: batch[name].numpy() for name in ("input_ids", "attention_mask", "token_type_ids")})[0]
-    print(f"ONNX Runtime differs from transformers by {float(np.abs((found - expected.numpy()) * batch['attention_mask'].numpy()[..., None]).max()):.1e}")
-    times = {"isogloss": [], "transformers, eager": [], "transformers, sdpa": [], "ONNX Runtime": []}
+    systems = {
+        "Isogloss": lambda: with_us("cpu"),
+        "transformers, eager": lambda: with_torch("eager"),
+        "transformers, sdpa": lambda: with_torch("sdpa"),
+    }
+    runtime = onnx(work, models["eager"], batches[0])
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    systems["ONNX Runtime"] = lambda: [runtime.run(None, {name: batch[name].numpy() for name in names}) for batch in batches] and None
+    try:
+        import sentence_transformers as st
+        wrapped = st.SentenceTransformer(modules=[st.models.Transformer(str(folder)), st.models.Pooling(768)], device="cpu")
+        systems["sentence-transformers"] = lambda: wrapped.encode(texts, batch_size=32) is None
+    except ImportError:
+        print("left out: sentence-transformers is not installed")
+    ours_in_bf16 = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+    if ours_in_bf16:
+        systems["Isogloss, cpu-bf16"] = lambda: with_us("cpu-bf16")
+        systems["transformers, sdpa, bf16"] = lambda: with_torch("bf16")
+    times = {name: [] for name in systems}
     for round_ in range(rounds + 1):  # the first warms up
-        for name, work_ in [("isogloss", with_us), ("transformers, eager", lambda: with_torch("eager")), ("transformers, sdpa", lambda: with_torch("sdpa")), ("ONNX Runtime", with_onnx)]:
+        for name, work_ in systems.items():
             start = time.perf_counter()
-            seconds = work_() or time.perf_counter() - start
+            seconds = work_()
+            seconds = seconds if isinstance(seconds, float) else time.perf_counter() - start
             if round_:
                 times[name].append(seconds)
-    print(f"{count} sentences of XNLI, {tokens} tokens ({padded} with padding), best of {rounds} rounds")
-    best = min(times["isogloss"])
-    row("", "tokens/s", "isogloss is")
-    row("---", "---", "---")
+    print(f"{count} sentences of XNLI, {tokens} tokens ({padded} with padding), {rounds} rounds")
+    row("", "tokens/s, best", "Isogloss is, by round", "Isogloss in bf16 is")
+    row("---", "---", "---", "---")
+    ratio = lambda own, others: ", ".join(f"{other / own:.2f}" for own, other in zip(times[own], others)) if own in times else ""
     for name, all_ in times.items():
-        row(name, f"{tokens / min(all_):.0f}", f"{min(all_) / best:.2f} x")
+        row(name, f"{tokens / min(all_):.0f}", ratio("Isogloss", all_), ratio("Isogloss, cpu-bf16", all_))
+    if ours_in_bf16:
+        vectors = lambda device: (with_us(device), np.load(work / "out.npy"))[1]
+        print_error("Isogloss", vectors("cpu-bf16"), vectors("cpu"))
+        print_error("transformers", with_torch("bf16"), with_torch("sdpa"))
+
+
+def print_error(name, found, exact):
+    """How far sentence vectors in bf16 are from the same program's in f32, once the mean, which all share, is subtracted."""
+    found, exact = (x.astype(np.float64) - x.mean(axis=0) for x in (found, exact))
+    error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+    print(f"{name}: relative error {error:.1e} of sentence vectors in bf16")
 
 
 class States(torch.nn.Module):
@@ -395,9 +416,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["proof", "families", "formats", "ids", "exported", "speed"])
     parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--count", type=int, default=192, help="sentences of speed")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of speed")
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    parts = dict(families=families, formats=formats, ids=token_ids, exported=exported, speed=speed)
+    timed = lambda work: speed(work, arguments.count, arguments.rounds)
+    parts = dict(families=families, formats=formats, ids=token_ids, exported=exported, speed=timed)
     chosen = ["families", "formats", "ids", "exported"] if arguments.what == "proof" else [arguments.what]
     for name in chosen:
         parts[name](arguments.work)

@@ -1,5 +1,28 @@
 //! Functions of one number that vectorise, which the standard library's do not.
 
+/// Runs a closure compiled for the vectors of this processor: `dispatch!(arch, || …)`.
+///
+/// Only what is inlined into a function of the processor's features is compiled for them. A large closure is not unless it
+/// says so, nor is the adapter through which one that could be called twice is called once: both would run with the
+/// same result, on vectors of four numbers in place of sixteen. So the closure is marked, and it consumes something.
+#[macro_export]
+macro_rules! dispatch {
+    ($arch:expr, || $body:expr) => {{
+        let once = $crate::math::CalledOnce;
+        $arch.dispatch(
+            #[inline(always)]
+            || {
+                let _once = once;
+                $body
+            },
+        )
+    }};
+}
+
+/// What a closure of [`dispatch!`] consumes.
+#[derive(Debug)]
+pub struct CalledOnce;
+
 /// `e^x` to a few units in the last place. NaN stays NaN.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {

@@ -16,7 +16,7 @@ pub(super) struct Sieve<'a> {
 impl Sieve<'_> {
     /// Offers every score to its row: rows x width.
     pub(super) fn one_way(&mut self, tile: &[f32], width: usize) {
-        pulp::Arch::new().dispatch(|| {
+        tensor::dispatch!(pulp::Arch::new(), || {
             for (row, scores) in tile.chunks_exact(width).enumerate() {
                 let (lanes, rest) = scores.as_chunks::<LANES>();
                 for (at, lanes) in lanes.iter().enumerate() {
@@ -33,7 +33,7 @@ impl Sieve<'_> {
     /// Offers every score to its row and to its column: rows x as many as the block has.
     pub(super) fn both_ways(&mut self, tile: &[f32], columns: &mut Top) {
         let width = columns.floors.len();
-        pulp::Arch::new().dispatch(|| {
+        tensor::dispatch!(pulp::Arch::new(), || {
             for (row, scores) in tile.chunks_exact(width).enumerate() {
                 let (lanes, rest) = scores.as_chunks::<LANES>();
                 for (at, lanes) in lanes.iter().enumerate() {

@@ -53,7 +53,8 @@ pub fn activation_counts(
     let Ok(()) = for_each_batch(model.parts(), language, ids, |parts, found| {
         let EncoderParts { encoder, params, .. } = parts;
         let mut tape = Tape::new(params, Mode::Evaluate);
-        let encoded = encoder.encode(&mut tape, found.batch, Request { neurons: true, ..Request::default() });
+        let encoded =
+            encoder.encode(&mut tape, found.batch, Request { neurons: true, ..Request::default() });
         for (&layer, counts) in layers.iter().zip(counts.chunks_mut(width)) {
             let values = tape.value(encoded.feed_forward[layer - 1]).elements(); // rows x width
             for span in found.batch.spans.iter() {

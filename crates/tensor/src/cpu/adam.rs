@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::TASK;
 use super::math::sum_squares;
+use crate::dispatch;
 use crate::kernels::{AdamSlot, AdamStep};
 use crate::value::Tensor;
 
@@ -32,7 +33,7 @@ pub(super) fn update(arch: Arch, slots: &mut [AdamSlot<'_>], step: AdamStep, nor
                 .zip(slot.mean.as_mut_slice()[moments.clone()].par_chunks_mut(TASK))
                 .zip(slot.square.as_mut_slice()[moments].par_chunks_mut(TASK));
             chunks.for_each(|(((value, grad), mean), square)| {
-                arch.dispatch(|| {
+                dispatch!(arch, || {
                     let elements = value.iter_mut().zip(grad).zip(mean).zip(square);
                     for (((value, &grad), mean), square) in elements {
                         let grad = grad * clip;
@@ -57,7 +58,7 @@ fn global_norm(arch: Arch, slots: &[AdamSlot<'_>]) -> f32 {
                 .grad
                 .as_slice()
                 .par_chunks(TASK)
-                .map(|grad| arch.dispatch(|| sum_squares(grad, 0.0)))
+                .map(|grad| dispatch!(arch, || sum_squares(grad, 0.0)))
                 .collect();
             chunks.iter().map(|&chunk| f64::from(chunk)).sum()
         })

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use super::Cpu;
 use super::math::{dot, max};
 use super::matmul::{MatrixView, MatrixViewMut, Write, multiply, transpose_padded};
+use crate::dispatch;
 use crate::kernels::{AttentionForward, AttentionGrads, AttentionShape};
 use crate::math::exp;
 use crate::random::Dropout;
@@ -70,7 +71,7 @@ impl AttentionHead {
         space: &'a mut [f32],
     ) -> MatrixView<'a> {
         let (keys, width) = (self.keys.len(), self.cols().len());
-        cpu.arch.dispatch(|| transpose_padded(self.half(kv, half), space, padded(keys)));
+        dispatch!(cpu.arch, || transpose_padded(self.half(kv, half), space, padded(keys)));
         MatrixView::new(space, width, keys, padded(keys))
     }
 
@@ -126,7 +127,7 @@ pub(super) fn forward(
             let queries = head.queries(q, block.clone());
             multiply(&mut scores, Write::Overwrite, head.scale(), queries, transposed_keys);
             let mut inverse = [0.0; QUERIES];
-            cpu.arch.dispatch(|| {
+            dispatch!(cpu.arch, || {
                 let rows = weights.chunks_mut(keys).zip(&mut inverse).zip(block.clone());
                 for ((weights, inverse), query) in rows {
                     let top = max(weights);
@@ -145,7 +146,7 @@ pub(super) fn forward(
             // SAFETY: this task alone has this sequence's rows and this head's columns.
             let mut out = unsafe { y.block(block.clone(), head.cols()) };
             multiply(&mut out, Write::Overwrite, 1.0, weights, head.half(kv, 1));
-            cpu.arch.dispatch(|| {
+            dispatch!(cpu.arch, || {
                 for (query, inverse) in block.clone().zip(inverse) {
                     // SAFETY: as above; the block was last used before this.
                     let y = unsafe { y.segment(query, head.cols()) };
@@ -199,7 +200,7 @@ pub(super) fn backward(
             multiply(&mut view, Write::Overwrite, head.scale(), q, transposed_keys);
             let mut view = MatrixViewMut::new(dscores, block.len(), keys, keys);
             multiply(&mut view, Write::Overwrite, 1.0, dy_block, transposed_values);
-            cpu.arch.dispatch(|| {
+            dispatch!(cpu.arch, || {
                 let rows =
                     weights.chunks_mut(keys).zip(dscores.chunks_mut(keys)).zip(block.clone());
                 for ((weights, dscores), query) in rows {

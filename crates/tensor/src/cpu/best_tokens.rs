@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::Cpu;
 use super::byte_bounds;
 use super::matmul::{MatrixView, MatrixViewMut, Write, multiply, transpose_padded};
+use crate::dispatch;
 use crate::value::Tensor;
 
 /// Rows whose scores are computed at once.
@@ -62,7 +63,7 @@ impl TokenSearch<'_> {
         let into = transposed.as_mut_slice().par_chunks_mut(ROWS * dim);
         into.zip(self.hidden.par_chunks(ROWS * dim)).for_each(|(into, hidden)| {
             let hidden = MatrixView::new(hidden, hidden.len() / dim, dim, dim);
-            cpu.arch.dispatch(|| transpose_padded(hidden, into, ROWS));
+            dispatch!(cpu.arch, || transpose_padded(hidden, into, ROWS));
         });
         let transposed = transposed.as_slice();
         let tasks = self.bias.len().div_ceil(BLOCK * BLOCKS_OF_TASK);
@@ -100,7 +101,7 @@ impl TokenSearch<'_> {
                 let mut product = MatrixViewMut::new(scores, entries.len(), ROWS, ROWS);
                 multiply(&mut product, Write::Overwrite, 1.0, block, hidden);
                 let rows = chunk * ROWS..(chunk + 1) * ROWS;
-                cpu.arch.dispatch(|| best.offer(scores, &entries, self.bias, rows));
+                dispatch!(cpu.arch, || best.offer(scores, &entries, self.bias, rows));
             }
         }
         best

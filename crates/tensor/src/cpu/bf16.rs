@@ -87,21 +87,24 @@ impl Bf16Dots {
     /// Packs the columns from `first` on into a panel: pairs x 32. Columns beyond the matrix are zero.
     fn pack_panel(self, weight: MatrixView<'_>, first: usize, panel: &mut [u32]) {
         let (rows, cols) = weight.shape();
-        let width = TILE_COLS.min(cols - first);
         let mut edge = [[0.0; TILE_COLS]; 2];
-        for (pair, packed) in panel.chunks_exact_mut(TILE_COLS).enumerate() {
-            let packed: &mut [u32; TILE_COLS] = packed.try_into().expect("whole pairs");
-            let both = [2 * pair, 2 * pair + 1].map(|row| {
-                (row < rows).then(|| &weight.row(row)[first..first + width])
+        for (pair, packed) in panel.as_chunks_mut().0.iter_mut().enumerate() {
+            let both = [2 * pair, 2 * pair + 1].map(|row| match row < rows {
+                true => &weight.row(row)[first..cols.min(first + TILE_COLS)],
+                false => &[],
             });
-            for (edge, row) in edge.iter_mut().zip(both) {
-                match row {
-                    Some(row) => edge[..width].copy_from_slice(row),
-                    None => edge.fill(0.0),
+            let both = match both.map(TryFrom::try_from) {
+                [Ok(low), Ok(high)] => [low, high],
+                _ => {
+                    for (edge, row) in edge.iter_mut().zip(both) {
+                        edge[..row.len()].copy_from_slice(row);
+                        edge[row.len()..].fill(0.0);
+                    }
+                    [&edge[0], &edge[1]]
                 }
-            }
+            };
             // SAFETY: `self` is proof that the processor has the instructions.
-            unsafe { instructions::interleave(&edge[0], &edge[1], packed) };
+            unsafe { instructions::interleave(both[0], both[1], packed) };
         }
     }
 
@@ -139,10 +142,10 @@ impl PackedProduct<'_> {
                     for (row, sums) in (row..rows.end).zip(&sums) {
                         // SAFETY: blocks share no element, and one segment of this block is live at a time.
                         let y = unsafe { y.segment(row, col..col + width) };
-                        if start == 0 {
-                            y.copy_from_slice(&sums[..width]);
-                        } else {
-                            y.iter_mut().zip(sums).for_each(|(y, sum)| *y += sum);
+                        match <&mut [f32; TILE_COLS]>::try_from(&mut *y) {
+                            Ok(whole) if start == 0 => *whole = *sums,
+                            _ if start == 0 => y.copy_from_slice(&sums[..width]),
+                            _ => y.iter_mut().zip(sums).for_each(|(y, sum)| *y += sum),
                         }
                     }
                 }
@@ -258,7 +261,11 @@ mod instructions {
         unreachable!("not on this processor")
     }
 
-    pub(super) unsafe fn interleave(_: &[f32; TILE_COLS], _: &[f32; TILE_COLS], _: &mut [u32; TILE_COLS]) {
+    pub(super) unsafe fn interleave(
+        _: &[f32; TILE_COLS],
+        _: &[f32; TILE_COLS],
+        _: &mut [u32; TILE_COLS],
+    ) {
         unreachable!("not on this processor")
     }
 
@@ -283,7 +290,8 @@ mod tests {
             return eprintln!("LEFT OUT: this processor has no AVX-512 BF16");
         };
         let cpu = Cpu::new(2).unwrap();
-        let shapes = [(1, 1, 1), (3, 200, 5), (14, 32, 64), (215, 33, 17), (29, 300, 1601), (5, 7, 0)];
+        let shapes =
+            [(1, 1, 1), (3, 200, 5), (14, 32, 64), (215, 33, 17), (29, 300, 1601), (5, 7, 0)];
         for (m, n, k) in shapes {
             let (a, b) = (numbers(m * k), numbers(k * n));
             let mut c = vec![f32::NAN; m * n];
@@ -301,7 +309,10 @@ mod tests {
             for (at, &c) in c.iter().enumerate() {
                 let exact: f64 =
                     (0..k).map(|i| rounded(a[at / n * k + i]) * rounded(b[i * n + at % n])).sum();
-                assert!((f64::from(c) - exact).abs() < 2e-5 * (1.0 + k as f64).sqrt(), "{m}x{n}x{k} at {at}: {c} {exact}");
+                assert!(
+                    (f64::from(c) - exact).abs() < 2e-5 * (1.0 + k as f64).sqrt(),
+                    "{m}x{n}x{k} at {at}: {c} {exact}"
+                );
             }
         }
     }

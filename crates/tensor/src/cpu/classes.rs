@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::math::{max, sum};
 use super::{Cpu, task_rows};
+use crate::dispatch;
 use crate::kernels::ClassSoftmax;
 use crate::math::exp;
 use crate::value::Tensor;
@@ -28,7 +29,7 @@ pub(super) fn run(
     let tasks = probabilities.par_chunks_mut(height * cols);
     let results_of = results.as_mut_slice().par_chunks_mut(2 * height);
     tasks.zip(results_of).enumerate().for_each(|(task, (out, results))| {
-        cpu.arch.dispatch(|| {
+        dispatch!(cpu.arch, || {
             let rows = out.chunks_mut(cols).zip(results.chunks_mut(2));
             for (row, (out, results)) in (task * height..).zip(rows) {
                 results.copy_from_slice(&row_loss(softmax, row, out));

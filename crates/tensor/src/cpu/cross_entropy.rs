@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use super::Cpu;
 use super::math::sum;
 use super::matmul::{MAX_COLUMNS, MatrixView, MatrixViewMut, Write, multiply, transpose_padded};
+use crate::dispatch;
 use crate::kernels::{TiedGrads, TiedSoftmax};
 use crate::math::exp;
 use crate::value::Tensor;
@@ -118,7 +119,7 @@ impl LogitChunk<'_> {
         let (width, dim) = (self.width, self.softmax.table.cols());
         let mut transposed = self.cpu.scratch(dim * width);
         let hidden = MatrixView::new(self.hidden, self.count, dim, dim);
-        self.cpu.arch.dispatch(|| transpose_padded(hidden, transposed.as_mut_slice(), width));
+        dispatch!(self.cpu.arch, || transpose_padded(hidden, transposed.as_mut_slice(), width));
         let transposed = MatrixView::new(transposed.as_slice(), dim, width, width);
         let (scores, stats) = (std::mem::take(&mut self.scores), std::mem::take(&mut self.stats));
         let blocks = scores.par_chunks_mut(BLOCK * width).zip(stats.par_chunks_mut(STATS * width));
@@ -127,7 +128,7 @@ impl LogitChunk<'_> {
             let mut product = MatrixViewMut::new(scores, range.len(), width, width);
             multiply(&mut product, Write::Overwrite, 1.0, self.entries(&range), transposed);
             let bias = &self.softmax.bias.as_slice()[range.clone()];
-            self.cpu.arch.dispatch(|| self.exponentiate(range, bias, scores, stats));
+            dispatch!(self.cpu.arch, || self.exponentiate(range, bias, scores, stats));
         });
         (self.scores, self.stats) = (scores, stats);
     }
@@ -204,7 +205,7 @@ impl LogitChunk<'_> {
         let partial = partial.as_slice();
         dhidden.par_chunks_mut(dim).enumerate().for_each(|(row, dhidden)| {
             dhidden.fill(0.0);
-            self.cpu.arch.dispatch(|| {
+            dispatch!(self.cpu.arch, || {
                 for partial in partial.chunks(count * dim) {
                     for (sum, &part) in dhidden.iter_mut().zip(&partial[row * dim..]) {
                         *sum += part;
@@ -231,7 +232,7 @@ impl LogitChunk<'_> {
         for ((factor, &top), lse) in factors.iter_mut().zip(tops).zip(lse) {
             *factor = self.softmax.weight * (f64::from(top) - lse).exp() as f32;
         }
-        self.cpu.arch.dispatch(|| {
+        dispatch!(self.cpu.arch, || {
             for scores in scores.chunks_mut(width) {
                 for (score, &factor) in scores.iter_mut().zip(&factors) {
                     *score *= factor;
@@ -246,7 +247,7 @@ impl LogitChunk<'_> {
         if let Some((write, bias)) = &sinks.bias {
             // SAFETY: every block belongs to one task.
             let bias = unsafe { bias.segment(0, range.clone()) };
-            self.cpu.arch.dispatch(|| {
+            dispatch!(self.cpu.arch, || {
                 for (bias, scores) in bias.iter_mut().zip(scores.chunks(width)) {
                     let before = if *write == Write::Add { *bias } else { 0.0 };
                     *bias = before + sum(&scores[..count]);

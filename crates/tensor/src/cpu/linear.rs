@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::math::{elu, elu_derivative, gelu, gelu_tanh, relu, relu_derivative, silu};
 use super::matmul::{MatrixView, MatrixViewMut, Write, multiply_parallel, transpose};
 use super::{Cpu, TASK, rows};
+use crate::dispatch;
 use crate::kernels::{Activation, Grad, GramSum, LinearForward, Transpose};
 use crate::value::Tensor;
 
@@ -27,7 +28,7 @@ pub(super) fn forward(
     let derivative = derivative.map(MatrixViewMut::of);
     let finish = |rows: Range<usize>, cols: Range<usize>| {
         let bias = &bias.as_slice()[cols.clone()];
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for row in rows.clone() {
                 // SAFETY: `finish` is called once for each block, and blocks share no element.
                 let y = unsafe { y.segment(row, cols.clone()) };
@@ -140,7 +141,7 @@ pub(super) fn add_gram(cpu: &Cpu, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
 pub(super) fn logits(arch: Arch, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
     let y = MatrixViewMut::of(y);
     let finish = |rows: Range<usize>, cols: Range<usize>| {
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for row in rows.clone() {
                 // SAFETY: `finish` is called once for each block, and blocks share no element.
                 let y = unsafe { y.segment(row, cols.clone()) };

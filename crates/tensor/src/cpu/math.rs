@@ -1,6 +1,6 @@
 //! Functions of one number and reductions of a row, written so that the compiler vectorises them.
 //!
-//! Everything here is inlined into loops that [`pulp::Arch::dispatch`] compiles once for each kind
+//! Everything here is inlined into loops that [`crate::dispatch!`] compiles once for each kind
 //! of CPU. A sum is kept in several lanes, in an order fixed by the length alone.
 
 use crate::math::exp;

@@ -15,6 +15,7 @@ use std::ops::Range;
 use gemm::Parallelism;
 use rayon::prelude::*;
 
+use crate::dispatch;
 use crate::value::Tensor;
 
 /// The columns of a block: a multiple of what the kernel of `gemm` computes at once, few enough
@@ -250,7 +251,7 @@ pub(super) fn transpose(arch: pulp::Arch, src: &[f32], cols: usize, dst: &mut [f
     }
     dst.par_chunks_mut(rows * TILE).enumerate().for_each(|(strip, dst)| {
         let strip = MatrixView::new(&src[strip * TILE..], rows, dst.len() / rows, cols);
-        arch.dispatch(|| transpose_padded(strip, dst, rows));
+        dispatch!(arch, || transpose_padded(strip, dst, rows));
     });
 }
 

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::math::{dot, sum, sum_squares};
 use super::{Cpu, task_rows};
+use crate::dispatch;
 use crate::kernels::{Grad, NormForward, NormGrads, NormWeights, ResidualSum};
 use crate::random::Dropout;
 use crate::value::Tensor;
@@ -44,7 +45,7 @@ pub(super) fn residual(
     sum.as_mut_slice().par_chunks_mut(height * cols).enumerate().for_each(|(task, sum)| {
         let rows = task * height * cols..;
         let (x, update) = (&x.as_slice()[rows.clone()], &update.as_slice()[rows]);
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for (row, sum) in sum.chunks_mut(cols).enumerate() {
                 let at = row * cols..(row + 1) * cols;
                 add_dropped(
@@ -78,7 +79,7 @@ pub(super) fn residual_norm(
         let rows = task * height * cols..;
         let (x, update) = (&x.as_slice()[rows.clone()], &update.as_slice()[rows]);
         let rows = sum.chunks_mut(cols).zip(y.chunks_mut(cols)).zip(stats.chunks_mut(2));
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for (row, ((sum, y), stats)) in rows.enumerate() {
                 let at = row * cols..(row + 1) * cols;
                 add_dropped(
@@ -110,7 +111,7 @@ pub(super) fn forward(
         .zip(x.as_slice().par_chunks(height * cols));
     tasks.for_each(|((y, stats), x)| {
         let rows = y.chunks_mut(cols).zip(stats.chunks_mut(2)).zip(x.chunks(cols));
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for ((y, stats), x) in rows {
                 stats.copy_from_slice(&normalise(x, gamma, beta, weights.epsilon, y));
             }
@@ -169,7 +170,7 @@ pub(super) fn backward(
         let (normed, scaled) = work.split_at_mut(cols);
         let rows =
             dx.chunks_mut(cols).zip(x.chunks(cols)).zip(dy.chunks(cols)).zip(stats.chunks(2));
-        cpu.arch.dispatch(|| {
+        dispatch!(cpu.arch, || {
             for (((out, x), dy), stats) in rows {
                 row_backward(
                     [stats[0], stats[1]],

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::math::dot;
 use super::matmul::{MatrixView, MatrixViewMut, Write, multiply};
 use super::task_rows;
+use crate::dispatch;
 use crate::kernels::{PairGrads, PairSpans};
 use crate::value::Tensor;
 
@@ -69,7 +70,7 @@ pub(super) fn block_dots(arch: Arch, x: &Tensor, z: &Tensor, y: &mut Tensor) {
     let height = task_rows(x.cols());
     let tasks = y.as_mut_slice().par_chunks_mut(height * blocks);
     tasks.enumerate().for_each(|(task, y)| {
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for (row, y) in (task * height..).zip(y.chunks_mut(blocks)) {
                 let z = &z.as_slice()[row * dim..(row + 1) * dim];
                 let x = x.as_slice()[row * x.cols()..].chunks(dim);
@@ -93,7 +94,7 @@ pub(super) fn block_dots_grad(
     let dx = dx.as_mut_slice().par_chunks_mut(height * wide);
     let dz = dz.as_mut_slice().par_chunks_mut(height * dim);
     dx.zip(dz).enumerate().for_each(|(task, (dx, dz))| {
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             let rows = dx.chunks_mut(wide).zip(dz.chunks_mut(dim));
             for (row, (dx, dz)) in (task * height..).zip(rows) {
                 let z = &z.as_slice()[row * dim..(row + 1) * dim];

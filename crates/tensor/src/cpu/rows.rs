@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::matmul::MatrixViewMut;
 use super::{TASK, task_rows};
+use crate::dispatch;
 use crate::kernels::Grad;
 use crate::random::Dropout;
 use crate::value::{Indices, Tensor};
@@ -25,7 +26,7 @@ pub(super) fn row_means(arch: Arch, x: &Tensor, ranges: &Indices, y: &mut Tensor
         let rows = &x[range[0] as usize * cols..range[1] as usize * cols];
         let share = 1.0 / (range[1] - range[0]) as f32;
         mean.fill(0.0);
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for row in rows.chunks_exact(cols) {
                 mean.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x * share);
             }
@@ -37,7 +38,7 @@ pub(super) fn row_means(arch: Arch, x: &Tensor, ranges: &Indices, y: &mut Tensor
 pub(super) fn combine(arch: Arch, y: &mut Tensor, x: &Tensor, f: impl Fn(f32, f32) -> f32 + Sync) {
     let (y, x) = (y.as_mut_slice(), x.as_slice());
     y.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).for_each(|(y, x)| {
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for (y, &x) in y.iter_mut().zip(x) {
                 *y = f(*y, x);
             }
@@ -57,7 +58,7 @@ pub(super) fn dropout(arch: Arch, x: &Tensor, dropout: Dropout, y: &mut Tensor) 
     let tasks =
         y.as_mut_slice().par_chunks_mut(height * cols).zip(x.as_slice().par_chunks(height * cols));
     tasks.enumerate().for_each(|(task, (y, x))| {
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for (row, (y, x)) in y.chunks_mut(cols).zip(x.chunks(cols)).enumerate() {
                 dropout.factors((task * height + row) as u32, y);
                 for (y, &x) in y.iter_mut().zip(x) {
@@ -71,7 +72,7 @@ pub(super) fn dropout(arch: Arch, x: &Tensor, dropout: Dropout, y: &mut Tensor) 
 pub(super) fn gather_sum(arch: Arch, tables: &[(&Tensor, &Indices)], sum: &mut Tensor) {
     let (cols, height) = (sum.cols(), task_rows(sum.cols()));
     sum.as_mut_slice().par_chunks_mut(height * cols).enumerate().for_each(|(task, sum)| {
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for (row, sum) in sum.chunks_mut(cols).enumerate() {
                 for (number, (table, rows)) in tables.iter().enumerate() {
                     let from = rows[task * height + row] as usize * cols;
@@ -94,7 +95,7 @@ pub(super) fn scatter_add(arch: Arch, x: &Tensor, rows: &Indices, table: &mut Te
     let table = MatrixViewMut::of(table);
     (0..cols.div_ceil(STRIP)).into_par_iter().with_max_len(1).for_each(|strip| {
         let strip = strip * STRIP..cols.min((strip + 1) * STRIP);
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             for (x, &row) in x.as_slice().chunks(cols).zip(rows.iter()) {
                 // SAFETY: tasks have different columns, and a task holds one segment at a time.
                 let entry = unsafe { table.segment(row as usize, strip.clone()) };
@@ -111,7 +112,7 @@ pub(super) fn column_sum(arch: Arch, dy: &Tensor, db: Grad<'_>) {
     let Grad { tensor, accumulate } = db;
     let strips = tensor.as_mut_slice().par_chunks_mut(STRIP).with_max_len(1);
     strips.enumerate().for_each(|(strip, db)| {
-        arch.dispatch(|| {
+        dispatch!(arch, || {
             let mut sum = [0.0; STRIP];
             for dy in dy.as_slice().chunks(cols) {
                 for (sum, &dy) in
@@ -142,7 +143,7 @@ pub(super) fn add_rows(
             .zip(x.as_slice().par_chunks(height * cols))
             .zip(rows.par_chunks(height));
         tasks.for_each(|((y, x), rows)| {
-            arch.dispatch(|| {
+            dispatch!(arch, || {
                 for ((y, x), &row) in y.chunks_mut(cols).zip(x.chunks(cols)).zip(rows) {
                     let entry = &table.as_slice()[row as usize * cols..][..cols];
                     for ((y, &x), &step) in y.iter_mut().zip(x).zip(entry) {

@@ -48,7 +48,7 @@ pub(super) fn update(
 /// From dot products to coefficients, lr · (label - p); returns the loss, the sum of `-ln p` of
 /// positives and `-ln (1 - p)` of negatives.
 pub(super) fn coefficients(arch: Arch, targets: &[u32], lr: f32, dots: &mut [f32]) -> f64 {
-    arch.dispatch(|| {
+    tensor::dispatch!(arch, || {
         let mut loss = 0.0;
         for (dots, targets) in dots.chunks_mut(LOSS_TERMS).zip(targets.chunks(LOSS_TERMS)) {
             loss += some_coefficients(targets, lr, dots);

@@ -54,7 +54,7 @@ pub(super) struct EncoderFlags {
     gold_from_one: bool,
 
     /// Where to run the encoder; auto takes a GPU where one can be used [default: auto].
-    #[arg(long, value_parser = ["auto", "cpu", "cuda"], help_heading = "Compute")]
+    #[arg(long, value_parser = ["auto", "cpu", "cpu-bf16", "cuda"], help_heading = "Compute")]
     device: Option<String>,
 }
 
