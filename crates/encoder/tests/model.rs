@@ -94,6 +94,53 @@ fn a_sequence_does_not_see_its_neighbours() {
     }
 }
 
+/// Every hidden state and neuron, as a training pass has them, which keeps everything, and as an evaluation has them, which
+/// gives memory back as soon as it can: the same bits.
+#[test]
+fn what_an_evaluation_releases_is_not_read_again() {
+    for norm in NORMS {
+        let states = |model: &Encoder, params: &mut Params, mode: Mode| -> Vec<f32> {
+            let mut tape = Tape::new(params, mode);
+            let request = Request { neurons: true, ..Request::default() };
+            let encoded = model.encode(&mut tape, &batch(0), request);
+            let wanted = encoded.hidden.iter().chain(&encoded.feed_forward);
+            wanted.flat_map(|&var| tape.value(var).to_vec()).collect()
+        };
+        // Without dropout a training pass computes what an evaluation does.
+        let still = EncoderConfig { dropout: 0.0, attention_dropout: 0.0, ..config(norm, "none") };
+        let mut params = Params::new(&Device::cpu(2).unwrap());
+        let model = Encoder::new(still, &mut params, 11).unwrap();
+        let training = Mode::Train { seed: 1, step: 1, micro_batch: 0 };
+        let kept = states(&model, &mut params, training);
+        let released = states(&model, &mut params, Mode::Evaluate);
+        assert_eq!(kept.len(), 17 * (4 * 12 + 3 * 20));
+        assert_eq!(kept, released, "{norm:?}");
+        let mut tape = Tape::new(&mut params, Mode::Evaluate);
+        let encoded = model.encode(&mut tape, &batch(0), Request::default());
+        assert!(encoded.feed_forward.is_empty(), "neurons are kept where they are asked for");
+    }
+}
+
+/// In bf16 a model has the states that it has in f32, but for rounding; and it is not f32 under another name.
+#[test]
+fn bf16_on_the_cpu_is_f32_but_for_rounding() {
+    let device = match Device::named("cpu-bf16", 2) {
+        Ok(device) => device,
+        Err(error) => return eprintln!("LEFT OUT: {error}"),
+    };
+    for norm in NORMS {
+        let (model, mut params) = model(norm, "none");
+        let exact = outputs(&model, &mut params, 0, Request::default());
+        let mut params = Params::new(&device);
+        let model = Encoder::new(config(norm, "none"), &mut params, 11).unwrap();
+        let rounded = outputs(&model, &mut params, 0, Request::default());
+        let square = |x: &[f32]| x.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>();
+        let off: Vec<f32> = exact.iter().zip(&rounded).map(|(a, b)| a - b).collect();
+        let error = (square(&off) / square(&exact)).sqrt();
+        assert!(error > 1e-5 && error < 2e-2, "{norm:?}: relative error {error}");
+    }
+}
+
 /// States that never leave the device are shifted by [`Device::add_rows`], and the layers above run on them.
 #[test]
 fn shifted_states_run_through_the_layers_above() {

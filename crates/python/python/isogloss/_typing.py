@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 #: the host's memory. They are copied once, to f32.
 ArrayLike: TypeAlias = Any
 Path: TypeAlias = "str | os.PathLike[str]"
-Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+Device: TypeAlias = Literal["auto", "cpu", "cpu-bf16", "cuda"]
 #: ``iterative``, ``center``, ``unit``, ``none``, or several of them in order.
 Normalize: TypeAlias = "str | Sequence[str]"
 
