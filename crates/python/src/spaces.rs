@@ -236,7 +236,7 @@ fn learned(
     });
     let cosine = match fitted.rounds.last() {
         Some(_) => fitted.rounds.iter().map(|round| round.cosine).fold(f64::NEG_INFINITY, f64::max),
-        None => geometry::learn::mean_cosine(&fitted.map.apply(&x), &y, &pairs),
+        None => fitted.map.mean_cosine(&x, &y, &pairs),
     };
     Ok((fitted, cosine))
 }
