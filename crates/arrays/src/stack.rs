@@ -165,9 +165,26 @@ impl Stack {
 
     /// The same values, row after row, without a copy where they are in memory.
     pub fn view(&self, layer: usize, rows: Range<usize>) -> Result<Cow<'_, [f32]>> {
-        let Layer { name, dim, data } = &self.layers[layer];
-        let values = match data {
-            LayerData::Memory(matrix) => Cow::Borrowed(matrix.strip(rows.clone())),
+        let values = self.unchecked(layer, rows.clone())?;
+        let Layer { name, dim, .. } = &self.layers[layer];
+        // A row at a time without a branch for each value.
+        let finite = |row: &[f32]| row.iter().fold(true, |all, x| all & x.is_finite());
+        if let Some(at) = values.chunks_exact(*dim).position(|row| !finite(row)) {
+            let vector = &values[at * dim..(at + 1) * dim];
+            let col = vector.iter().position(|x| !x.is_finite()).expect("it was just seen");
+            let place = format!("{}: layer {name}, row {}", self.name, rows.start + at + 1);
+            let reason = format!("has {} in column {}", vector[col], col + 1);
+            return Err(Error::input(place, reason, "mend or leave out the row, in both files"));
+        }
+        Ok(values)
+    }
+
+    /// The values of [`Stack::view`], be they finite or not: for callers that look themselves, or have looked before. Of many
+    /// rows, looking takes as long as what is done with them.
+    pub fn unchecked(&self, layer: usize, rows: Range<usize>) -> Result<Cow<'_, [f32]>> {
+        let Layer { dim, data, .. } = &self.layers[layer];
+        match data {
+            LayerData::Memory(matrix) => Ok(Cow::Borrowed(matrix.strip(rows))),
             &LayerData::File { start, kind } => {
                 let width = dim * kind.bytes();
                 let mut bytes = vec![0; rows.len() * width];
@@ -179,19 +196,9 @@ impl Stack {
                 read.at(Path::new(&self.name), "read")?;
                 let mut values = Vec::with_capacity(rows.len() * dim);
                 kind.decode(&bytes, &mut values);
-                Cow::Owned(values)
+                Ok(Cow::Owned(values))
             }
-        };
-        // A row at a time without a branch for each value.
-        let finite = |row: &[f32]| row.iter().fold(true, |all, x| all & x.is_finite());
-        if let Some(at) = values.chunks_exact(*dim).position(|row| !finite(row)) {
-            let vector = &values[at * dim..(at + 1) * dim];
-            let col = vector.iter().position(|x| !x.is_finite()).expect("it was just seen");
-            let place = format!("{}: layer {name}, row {}", self.name, rows.start + at + 1);
-            let reason = format!("has {} in column {}", vector[col], col + 1);
-            return Err(Error::input(place, reason, "mend or leave out the row, in both files"));
         }
-        Ok(values)
     }
 
     /// Reads a whole layer.

@@ -21,7 +21,7 @@ use terms::{RowCounts, interrupt};
 use text::RandomStreams;
 
 use crate::error::{Error, Result};
-use crate::products::{Columns, Placed, Summed};
+use crate::products::{AddedProduct, Columns, Placed, Summed};
 use crate::retrieval::{RetrievalAccuracy, RetrievalResult, repeated_rows};
 use crate::search::Watch;
 
@@ -348,6 +348,17 @@ pub(crate) fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
 }
 
 impl Own {
+    /// Nothing yet but the centre.
+    fn empty(
+        stack: &Stack,
+        layer: usize,
+        rows: Rows<'_>,
+        kept: Option<Vec<Placed>>,
+    ) -> Result<Self> {
+        let centre = Centre::new(stack, layer, rows)?;
+        Ok(Self { centre, batches: kept, squares: Vec::new(), biased: 0.0, debiased: 0.0 })
+    }
+
     fn new(
         stack: &Stack,
         layer: usize,
@@ -355,36 +366,37 @@ impl Own {
         columns: Columns<'_>,
         keep: bool,
     ) -> Result<Self> {
-        let (centre, kept) = (Centre::new(stack, layer, rows)?, keep.then(Vec::new));
-        let mut own =
-            Self { centre, batches: kept, squares: Vec::new(), biased: 0.0, debiased: 0.0 };
+        let mut own = Self::empty(stack, layer, rows, keep.then(Vec::new))?;
         let mut gram = columns.sum(stack.dim(layer), stack.dim(layer));
+        let mut buffer = Vec::new();
         for batch in batches(stack.rows()) {
             interrupt::check();
-            let x = own.add(stack, layer, rows, batch, (columns, &mut gram))?;
-            if let Some(kept) = &mut own.batches {
-                kept.push(x);
-            }
+            let x = own.next(stack, layer, rows, batch, columns, buffer)?;
+            columns.add(&x, &x, &mut gram);
+            buffer = match &mut own.batches {
+                Some(kept) => {
+                    kept.push(x);
+                    Vec::new()
+                }
+                None => x.into_buffer(),
+            };
         }
         own.finish(stack, layer, &gram)?;
         Ok(own)
     }
 
-    /// Adds a batch to the sums of a layer by itself, and gives its centred rows.
-    fn add(
+    /// The centred rows of the next batch, whose lengths are kept.
+    fn next(
         &mut self,
         stack: &Stack,
         layer: usize,
         rows: Rows<'_>,
         batch: Range<usize>,
-        (columns, gram): (Columns<'_>, &mut Summed),
+        columns: Columns<'_>,
+        buffer: Vec<f32>,
     ) -> Result<Placed> {
-        let x = self.centre.centred(stack, layer, rows, batch)?;
-        let each = x.values().par_chunks_exact(x.cols()).with_min_len(CENTRED).map(square);
-        self.squares.par_extend(each);
-        let x = columns.place(x);
-        columns.add(&x, &x, gram);
-        Ok(x)
+        let squares = Some(&mut self.squares);
+        Ok(columns.place(self.centre.centred_into(stack, layer, rows, batch, buffer, squares)?))
     }
 
     fn finish(&mut self, stack: &Stack, layer: usize, gram: &Summed) -> Result<()> {
@@ -403,26 +415,31 @@ impl Own {
         rows: Rows<'_>,
         columns: Columns<'_>,
     ) -> Result<([Self; 2], f64)> {
-        let own = |stack: &Stack| -> Result<Self> {
-            let centre = Centre::new(stack, 0, rows)?;
-            Ok(Self { centre, batches: None, squares: Vec::new(), biased: 0.0, debiased: 0.0 })
-        };
-        let (mut of_x, mut of_y) = (own(x)?, own(y)?);
+        let mut of_x = Self::empty(x, 0, rows, None)?;
+        let mut of_y = Self::empty(y, 0, rows, None)?;
         let [mut xx, mut yy] = [x, y].map(|stack| columns.sum(stack.dim(0), stack.dim(0)));
-        let mut cross = columns.sum(x.dim(0), y.dim(0));
+        let mut xy = columns.sum(x.dim(0), y.dim(0));
+        let mut buffers = [Vec::new(), Vec::new()];
         for batch in batches(x.rows()) {
             interrupt::check();
-            let a = of_x.add(x, 0, rows, batch.clone(), (columns, &mut xx))?;
-            let b = of_y.add(y, 0, rows, batch, (columns, &mut yy))?;
-            columns.add(&a, &b, &mut cross);
+            let [left, right] = buffers;
+            let left = of_x.next(x, 0, rows, batch.clone(), columns, left)?;
+            let right = of_y.next(y, 0, rows, batch, columns, right)?;
+            columns.add_all(vec![
+                AddedProduct { left: &left, right: &right, sum: &mut xy },
+                AddedProduct { left: &left, right: &left, sum: &mut xx },
+                AddedProduct { left: &right, right: &right, sum: &mut yy },
+            ]);
+            buffers = [left.into_buffer(), right.into_buffer()];
         }
         of_x.finish(x, 0, &xx)?;
         of_y.finish(y, 0, &yy)?;
-        Ok(([of_x, of_y], cross.squared()))
+        Ok(([of_x, of_y], xy.squared()))
     }
 }
 
 /// The squared length of a row, in sums that do not wait for one another.
+#[inline(always)]
 fn square(row: &[f32]) -> f64 {
     let (chunks, rest) = row.as_chunks::<8>();
     let mut sums = [0.0; 8];
@@ -488,19 +505,38 @@ impl Centre {
         rows: Rows<'_>,
         batch: Range<usize>,
     ) -> Result<Matrix> {
-        let (read, dim) = (stack.view(layer, batch.clone())?, stack.dim(layer));
+        self.centred_into(stack, layer, rows, batch, Vec::new(), None)
+    }
+
+    /// The same in the memory of `buffer`; their squared lengths are appended to `squares`.
+    fn centred_into(
+        &self,
+        stack: &Stack,
+        layer: usize,
+        rows: Rows<'_>,
+        batch: Range<usize>,
+        mut buffer: Vec<f32>,
+        squares: Option<&mut Vec<f64>>,
+    ) -> Result<Matrix> {
+        // That they are finite was seen when the mean was taken.
+        let (read, dim) = (stack.unchecked(layer, batch.clone())?, stack.dim(layer));
         let kept: Vec<usize> = batch.clone().filter(|&row| rows.keeps(row)).collect();
-        let mut values = vec![0.0; kept.len() * dim];
-        let each = values.par_chunks_mut(dim).zip(&kept).with_min_len(CENTRED);
-        each.for_each(|(centred, &row)| {
-            let mean = &self.means[&rows.group(row)];
+        buffer.resize(kept.len() * dim, 0.0);
+        let centre = |(centred, row): (&mut [f32], &usize)| {
+            let mean = &self.means[&rows.group(*row)];
             let vector = read[(row - batch.start) * dim..].iter().zip(mean);
-            centred
-                .iter_mut()
-                .zip(vector)
-                .for_each(|(to, (&x, m))| *to = ((f64::from(x) - m) * self.scale) as f32);
-        });
-        Ok(Matrix::new(kept.len(), dim, values))
+            pulp::Arch::new().dispatch(|| {
+                let pairs = centred.iter_mut().zip(vector);
+                pairs.for_each(|(to, (&x, m))| *to = ((f64::from(x) - m) * self.scale) as f32);
+                square(centred)
+            })
+        };
+        let each = buffer.par_chunks_mut(dim).zip(&kept).with_min_len(CENTRED).map(centre);
+        match squares {
+            Some(squares) => squares.par_extend(each),
+            None => each.for_each(|_| ()),
+        }
+        Ok(Matrix::new(kept.len(), dim, buffer))
     }
 }
 
@@ -515,14 +551,22 @@ fn means(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<(FxHashMap<u32, 
         let mut sums: FxHashMap<u32, (Vec<f64>, f64)> = FxHashMap::default();
         // Magnitudes are ordered as their bits are, which are compared without regard to NaN.
         let mut largest = 0;
-        let read = stack.view(layer, batch.clone())?;
-        for (row, vector) in batch.zip(read.chunks_exact(dim)).filter(|(row, _)| rows.keeps(*row)) {
+        let read = stack.unchecked(layer, batch.clone())?;
+        let every = batch.clone().zip(read.chunks_exact(dim));
+        for (row, vector) in every.filter(|(row, _)| rows.keeps(*row)) {
             let sum = sums.entry(rows.group(row)).or_insert_with(|| (vec![0.0; dim], 0.0));
-            sum.0.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += f64::from(x));
-            largest = vector.iter().fold(largest, |most, x| most.max(x.abs().to_bits()));
+            largest = pulp::Arch::new().dispatch(|| {
+                sum.0.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += f64::from(x));
+                vector.iter().fold(largest, |most, x| most.max(x.abs().to_bits()))
+            });
             sum.1 += 1.0;
         }
-        Ok((sums, f32::from_bits(largest)))
+        let largest = f32::from_bits(largest);
+        if !largest.is_finite() {
+            // Says which row it is.
+            stack.view(layer, batch)?;
+        }
+        Ok((sums, largest))
     };
     let all: Vec<Range<usize>> = batches(stack.rows()).collect();
     let (mut sums, mut largest): (FxHashMap<u32, (Vec<f64>, f64)>, _) = Default::default();
@@ -564,8 +608,11 @@ fn crosses(
             .collect::<Result<_>>()?;
         for (layer, sums) in layers.clone().zip(&mut sums) {
             let own = of_x[layer].rows((x, layer), rows, (number, batch.clone()), columns)?;
+            let left = own.placed();
             let each = sums.iter_mut().zip(&others);
-            each.for_each(|(sum, other)| columns.add(own.placed(), other.placed(), sum));
+            let products =
+                each.map(|(sum, other)| AddedProduct { left, right: other.placed(), sum });
+            columns.add_all(products.collect());
         }
     }
     let squared = |sums: &Vec<Summed>| sums.iter().map(Summed::squared).collect();

@@ -15,7 +15,7 @@ use tensor::Device;
 use text::RandomStreams;
 use vectors::WordVectors;
 
-use crate::map::Map;
+use crate::map::{self, Map};
 use crate::matmul::times_transposed;
 use crate::normalize::{Step, normalize};
 use crate::search::{Measure, Scores, SimilarityDropout, unwatched};
@@ -250,11 +250,6 @@ struct Pairs {
     cosines: Vec<f64>,
 }
 
-/// The mean cosine of pairs of rows.
-pub fn mean_cosine(mapped: &Matrix, target: &Matrix, pairs: &[(u32, u32)]) -> f64 {
-    cosine(&with_cosines(pairs.to_vec(), mapped, target))
-}
-
 fn cosine(pairs: &Pairs) -> f64 {
     pairs.cosines.iter().sum::<f64>() / pairs.cosines.len().max(1) as f64
 }
@@ -286,17 +281,9 @@ fn induced(
 }
 
 fn with_cosines(rows: Vec<(u32, u32)>, mapped: &Matrix, target: &Matrix) -> Pairs {
-    let cosine = |&(a, b): &(u32, u32)| {
-        let (a, b) = (mapped.row(a as usize), target.row(b as usize));
-        let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
-        for (a, b) in a.iter().zip(b).map(|(&a, &b)| (f64::from(a), f64::from(b))) {
-            ab += a * b;
-            aa += a * a;
-            bb += b * b;
-        }
-        ab / (aa * bb).sqrt().max(f64::MIN_POSITIVE)
-    };
-    let cosines = rows.par_iter().with_min_len(256).map(cosine).collect();
+    let of_pair =
+        |&(a, b): &(u32, u32)| map::cosine(mapped.row(a as usize), target.row(b as usize));
+    let cosines = rows.par_iter().with_min_len(256).map(of_pair).collect();
     Pairs { rows, cosines }
 }
 

@@ -1,17 +1,19 @@
 //! The orthogonal map of one space onto another: the Procrustes problem (Schönemann 1966).
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use arrays::Matrix;
 use arrays::npy::{self, Precision};
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, get_global_parallelism as parallelism};
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::matmul::times_transposed;
+use crate::matmul::{rows_by_rows, times_transposed};
+use crate::products::HostSum;
 
-/// Pairs whose products are added up at a time.
-const STRIP: usize = 1024;
+/// Pairs whose products are added up in single precision, and pairs that one thread maps at a time; sums over more are in double.
+const STRIP: usize = 512;
 
 /// A square matrix W that maps a vector x of the source space to W x in the target space.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,8 +80,29 @@ impl Map {
     /// Maps every row.
     pub fn apply(&self, source: &Matrix) -> Matrix {
         assert_eq!(source.cols(), self.dim, "a map fits vectors of its dimension");
-        let weights: Vec<f32> = self.values.iter().map(|&x| x as f32).collect();
-        times_transposed(source, &weights)
+        times_transposed(source, &self.weights())
+    }
+
+    /// The mean cosine of mapped rows and their counterparts. No mapped row is kept.
+    pub fn mean_cosine(&self, source: &Matrix, target: &Matrix, pairs: &[(u32, u32)]) -> f64 {
+        let (dim, weights) = (self.dim, self.weights());
+        let of_strip = |mapped: &mut Vec<f32>, strip: &[(u32, u32)]| {
+            let [x, y] = paired_rows(source, target, strip);
+            mapped.resize(x.len(), 0.0);
+            rows_by_rows(&x, &weights, dim, mapped);
+            mapped
+                .chunks_exact(dim)
+                .zip(y.chunks_exact(dim))
+                .map(|(x, y)| cosine(x, y))
+                .sum::<f64>()
+        };
+        let sums = pairs.par_chunks(STRIP).map_init(Vec::new, of_strip).collect::<Vec<f64>>();
+        sums.iter().sum::<f64>() / pairs.len().max(1) as f64
+    }
+
+    /// W in single precision, row after row.
+    fn weights(&self) -> Vec<f32> {
+        self.values.iter().map(|&x| x as f32).collect()
     }
 
     /// The largest entry of W Wᵀ - I: 0 for a map that is orthogonal.
@@ -139,22 +162,19 @@ impl CrossProduct {
     ) {
         assert_eq!(source.cols(), target.cols(), "an orthogonal map keeps the dimension");
         let dim = source.cols();
+        let mut sum = HostSum::new(dim, dim);
         for strip in pairs.chunks(STRIP) {
-            let rows = |matrix: &Matrix, first: bool| -> Vec<f64> {
-                let row = |&(a, b): &(u32, u32)| matrix.row(if first { a } else { b } as usize);
-                strip.iter().flat_map(row).map(|&x| f64::from(x)).collect()
+            let [x, y] = match forward {
+                true => paired_rows(source, target, strip),
+                false => {
+                    let [y, x] = paired_rows(target, source, strip);
+                    [x, y]
+                }
             };
-            let (x, y) = (rows(source, forward), rows(target, !forward));
-            let matrix = |rows| MatRef::from_row_major_slice(rows, strip.len(), dim);
-            matmul(
-                self.sum.as_mut(),
-                Accum::Add,
-                matrix(&y).transpose(),
-                matrix(&x),
-                1.0,
-                parallelism(),
-            );
+            sum.add(&y, &x);
         }
+        let sum = sum.into_values();
+        self.sum += MatRef::from_row_major_slice(&sum, dim, dim);
         self.pairs += pairs.len();
     }
 
@@ -172,6 +192,36 @@ impl CrossProduct {
     pub(crate) fn nearest_rotation(&self) -> Map {
         Map::nearest_rotation(self.sum.as_ref())
     }
+}
+
+/// The rows of pairs, one after another on each side, without a copy where they follow one another already.
+fn paired_rows<'a>(
+    source: &'a Matrix,
+    target: &'a Matrix,
+    pairs: &[(u32, u32)],
+) -> [Cow<'a, [f32]>; 2] {
+    let side = |matrix: &'a Matrix, rows: &mut dyn Iterator<Item = usize>| {
+        let rows: Vec<usize> = rows.collect();
+        let start = rows.first().copied().unwrap_or_default();
+        match rows.iter().enumerate().all(|(at, &row)| row == start + at) {
+            true => Cow::Borrowed(matrix.strip(start..start + rows.len())),
+            false => Cow::Owned(rows.iter().flat_map(|&row| matrix.row(row)).copied().collect()),
+        }
+    };
+    let mut rows = pairs.iter().map(|&(row, _)| row as usize);
+    let mut others = pairs.iter().map(|&(_, row)| row as usize);
+    [side(source, &mut rows), side(target, &mut others)]
+}
+
+/// The cosine of two vectors; 0 where one has no length.
+pub(crate) fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    for (a, b) in a.iter().zip(b).map(|(&a, &b)| (f64::from(a), f64::from(b))) {
+        ab += a * b;
+        aa += a * a;
+        bb += b * b;
+    }
+    ab / (aa * bb).sqrt().max(f64::MIN_POSITIVE)
 }
 
 #[cfg(test)]
@@ -200,6 +250,26 @@ mod tests {
             assert!((mapped - y).abs() < 1e-6);
         }
         assert!(map.distortion() < 1e-12);
+    }
+
+    #[test]
+    fn pairs_in_any_order_give_the_same_map_and_cosine() {
+        let (rows, cols) = (STRIP + 100, 6);
+        let (source, target) = (numbers(rows, cols), numbers(rows + 1, cols));
+        let target = Matrix::new(rows, cols, target.values()[cols..].to_vec());
+        let pairs: Vec<(u32, u32)> = (0..rows as u32).map(|row| (row, row)).collect();
+        let reversed: Vec<(u32, u32)> = pairs.iter().rev().copied().collect();
+        let map = Map::of_pairs(&source, &target, &pairs);
+        let other = Map::of_pairs(&source, &target, &reversed);
+        assert!(map.values().iter().zip(other.values()).all(|(a, b)| (a - b).abs() < 1e-5));
+        let mapped = map.apply(&source);
+        let each = mapped.iter().zip(target.iter()).map(|(x, y)| cosine(x, y));
+        let expected = each.sum::<f64>() / rows as f64;
+        for pairs in [&pairs, &reversed] {
+            let found = map.mean_cosine(&source, &target, pairs);
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+        assert!(expected > 0.1);
     }
 
     #[test]

@@ -157,33 +157,49 @@ fn numbers<K: Hash + Eq>(keys: &[K]) -> NumberedRows {
 /// What a row holds over all layers: a hash, and a digest where another row has the same hash.
 type RowKey = (u64, Option<blake3::Hash>);
 
-/// Keys of all rows, equal where their vectors are. A fast hash tells nearly all rows apart, at a fraction of a digest's cost.
+/// Values at the beginning of a row that nearly always tell it from all others: one line of a cache.
+const TELLING: usize = 16;
+
+/// Keys of all rows, equal where their vectors are. A hash of the first values tells nearly all rows apart without reading
+/// the rest; of those that it does not, one of all values, and of those that are then left a digest.
 fn row_keys(stack: &Stack) -> Result<Vec<RowKey>> {
-    let all: Vec<usize> = (0..stack.rows()).collect();
-    let hashers = vec![FxHasher::default(); stack.rows()];
-    let hashers = over_layers(stack, &all, hashers, |hasher, row| hasher.write(row))?;
-    let mut keys: Vec<RowKey> = hashers.iter().map(|hasher| (hasher.finish(), None)).collect();
-    let mut rows_of: FxHashMap<u64, u32> = FxHashMap::default();
-    keys.iter().for_each(|(hash, _)| *rows_of.entry(*hash).or_default() += 1);
-    let repeated: Vec<usize> = all.into_iter().filter(|&row| rows_of[&keys[row].0] > 1).collect();
-    let hashers = vec![blake3::Hasher::new(); repeated.len()];
-    let hashers = over_layers(stack, &repeated, hashers, |hasher, row| _ = hasher.update(row))?;
-    repeated.iter().zip(&hashers).for_each(|(&row, hash)| keys[row].1 = Some(hash.finalize()));
+    let mut keys: Vec<RowKey> = vec![(0, None); stack.rows()];
+    let mut alike: Vec<usize> = (0..stack.rows()).collect();
+    for values in [TELLING, usize::MAX] {
+        let hashers = vec![FxHasher::default(); alike.len()];
+        let hashers = over_layers(stack, &alike, hashers, |hasher, row| {
+            hasher.write(bytemuck::cast_slice(&row[..row.len().min(values)]));
+        })?;
+        // What came before stays in the hash: rows that it told apart must not meet again.
+        alike.iter().zip(&hashers).for_each(|(&row, hasher)| {
+            let mut hash = hasher.clone();
+            hash.write_u64(keys[row].0);
+            keys[row].0 = hash.finish();
+        });
+        let mut rows_of: FxHashMap<u64, u32> = FxHashMap::default();
+        keys.iter().for_each(|(hash, _)| *rows_of.entry(*hash).or_default() += 1);
+        alike = (0..stack.rows()).filter(|&row| rows_of[&keys[row].0] > 1).collect();
+    }
+    let hashers = vec![blake3::Hasher::new(); alike.len()];
+    let hashers = over_layers(stack, &alike, hashers, |hasher, row| {
+        hasher.update(bytemuck::cast_slice(row));
+    })?;
+    alike.iter().zip(&hashers).for_each(|(&row, hash)| keys[row].1 = Some(hash.finalize()));
     Ok(keys)
 }
 
-/// Gives each hasher the bytes of its row, layer after layer.
+/// Gives each hasher its row, layer after layer.
 fn over_layers<H: Send>(
     stack: &Stack,
     rows: &[usize],
     mut hashers: Vec<H>,
-    add: impl Fn(&mut H, &[u8]) + Sync,
+    add: impl Fn(&mut H, &[f32]) + Sync,
 ) -> Result<Vec<H>> {
     let layers = if rows.is_empty() { 0 } else { stack.layers() };
     for layer in 0..layers {
-        let (values, dim) = (stack.view(layer, 0..stack.rows())?, stack.dim(layer));
+        let (values, dim) = (stack.unchecked(layer, 0..stack.rows())?, stack.dim(layer));
         hashers.par_iter_mut().zip(rows).with_min_len(64).for_each(|(hasher, row)| {
-            add(hasher, bytemuck::cast_slice(&values[row * dim..(row + 1) * dim]));
+            add(hasher, &values[row * dim..(row + 1) * dim]);
         });
     }
     Ok(hashers)

@@ -3,15 +3,17 @@
 //! A word in context is the mean of its subwords; a word is the mean of its occurrences. Sums are kept
 //! for chosen words only, so memory is bounded by their number whatever the corpus.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use tensor::Indices;
 use text::{
-    Corpus, LineRules, Preparation, Preparer, Selection, SentenceReader, Subset, TextSource,
-    Vocabulary, WordTokenizer,
+    Corpus, LineRules, Preparation, Preparer, Selection, SentenceBlock, SentenceReader, Subset,
+    SubwordEncoders, TextSource, Vocabulary, WordTokenizer,
 };
 use vectors::WordVectors;
 
@@ -21,6 +23,8 @@ use crate::states::{HiddenStates, for_each};
 
 /// Sentences that are cut into words before they are encoded.
 const AT_ONCE: usize = 4096;
+/// Subwords of one word whose mean a device takes at once.
+const LONGEST: usize = 256;
 
 /// The words that are one subword of the vocabulary, most frequent first.
 pub fn whole_words(model: &PretrainedModel, language: &str, most: usize) -> Result<Vec<String>> {
@@ -164,12 +168,11 @@ pub fn frequent(
 ) -> Result<Vec<String>> {
     let mut counts: FxHashMap<String, u64> = FxHashMap::default();
     corpus.read(watch, &mut |blocks| {
-        for (_, sentence) in blocks.iter().flat_map(text::SentenceBlock::sentences) {
-            for word in sentence.split(' ') {
-                match counts.get_mut(word) {
-                    Some(count) => *count += 1,
-                    None => _ = counts.insert(word.to_owned(), 1),
-                }
+        let of_blocks: Vec<_> = blocks.par_iter().map(counts_of_block).collect();
+        for (word, more) in of_blocks.into_iter().flatten() {
+            match counts.get_mut(word) {
+                Some(count) => *count += more,
+                None => _ = counts.insert(word.to_owned(), more),
             }
         }
         Ok(())
@@ -180,9 +183,19 @@ pub fn frequent(
     Ok(words.into_iter().map(|(word, _)| word).collect())
 }
 
+fn counts_of_block(block: &SentenceBlock) -> FxHashMap<&str, u64> {
+    let mut counts = FxHashMap::default();
+    for word in block.sentences().flat_map(|(_, sentence)| sentence.split(' ')) {
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
+}
+
 /// The means of chosen words at chosen layers, in the making.
 pub struct ContextMeans {
     reader: SentenceReader,
+    /// Tokenizers, one for each thread.
+    encoders: SubwordEncoders,
     words: FxHashMap<String, u32>,
     layers: Vec<usize>,
     dim: usize,
@@ -197,7 +210,7 @@ pub struct ContextMeans {
 #[derive(Default)]
 struct Segment {
     ids: Vec<u32>,
-    words: Vec<(u32, std::ops::Range<usize>)>,
+    words: Vec<(u32, Range<usize>)>,
 }
 
 impl ContextMeans {
@@ -210,8 +223,10 @@ impl ContextMeans {
     ) -> Result<Self> {
         let dim = model.encoder.config().dim;
         let numbers = words.iter().enumerate().map(|(number, word)| (word.clone(), number as u32));
+        let reader = model.reader(language)?;
         Ok(Self {
-            reader: model.reader(language)?,
+            encoders: model.vocabulary.encoders(reader.language()),
+            reader,
             words: numbers.collect(),
             layers: layers.to_vec(),
             dim,
@@ -235,8 +250,12 @@ impl ContextMeans {
     ) -> Result<()> {
         let mut segments = Vec::new();
         corpus.read(watch, &mut |blocks| {
-            for (_, sentence) in blocks.iter().flat_map(text::SentenceBlock::sentences) {
-                self.split(sentence, &mut segments);
+            let sentences: Vec<&str> =
+                blocks.iter().flat_map(SentenceBlock::sentences).map(|(_, text)| text).collect();
+            let split = |sentence: &&str| self.split(sentence);
+            let split: Vec<Vec<Segment>> = sentences.par_iter().map(split).collect();
+            for of_sentence in split {
+                segments.extend(of_sentence);
                 self.sentences += 1;
                 if segments.len() >= AT_ONCE {
                     self.encode(model, &mut segments);
@@ -250,16 +269,17 @@ impl ContextMeans {
 
     /// Splits a prepared sentence between words into segments that the model can read. A word of more
     /// subwords than that is represented by its first.
-    fn split(&mut self, sentence: &str, segments: &mut Vec<Segment>) {
+    fn split(&self, sentence: &str) -> Vec<Segment> {
+        let mut segments = Vec::new();
         let words: Vec<&str> = sentence.split(' ').collect();
-        let encoded = self.reader.words(words.iter().copied());
+        let encoded = self.encoders.with(|encoder| encoder.encode_words(words.iter().copied()));
         let ends = encoded.firsts[1..].iter().copied().chain([encoded.ids.len() as u32]);
         let room = self.reader.max_subwords();
         let mut segment = Segment::default();
         for ((word, &first), end) in words.iter().zip(&encoded.firsts).zip(ends) {
             let (first, length) = (first as usize, ((end - first) as usize).min(room));
             if segment.ids.len() + length > room {
-                self.keep(std::mem::take(&mut segment), segments);
+                self.keep(std::mem::take(&mut segment), &mut segments);
             }
             let start = segment.ids.len();
             segment.ids.extend(&encoded.ids[first..first + length]);
@@ -267,7 +287,8 @@ impl ContextMeans {
                 segment.words.push((number, start..start + length));
             }
         }
-        self.keep(segment, segments);
+        self.keep(segment, &mut segments);
+        segments
     }
 
     /// Keeps a segment that holds a chosen word.
@@ -284,7 +305,8 @@ impl ContextMeans {
         let language = self.reader.language();
         let Ok(()) = for_each(model.parts(), language, ids, |states| {
             let segments = &segments[states.first..states.first + states.sentences()];
-            add_states(states, segments, &self.layers, self.dim, &mut self.sums);
+            let add = if states.device.is_gpu() { add_by_word } else { add_states };
+            add(states, segments, &self.layers, self.dim, &mut self.sums);
             Ok(())
         });
         for (word, _) in segments.iter().flat_map(|segment| &segment.words) {
@@ -344,4 +366,93 @@ fn add_states(
             sum.iter_mut().zip(mean).for_each(|(sum, &x)| *sum += f64::from(x));
         }
     });
+}
+
+/// The same where states are far away, on a GPU: means over all subwords that a word has in the batch are taken there, and only
+/// these are read. Occurrences of a word have equally many subwords, so that is the mean of their means.
+fn add_by_word(
+    states: &HiddenStates<'_>,
+    segments: &[Segment],
+    layers: &[usize],
+    dim: usize,
+    sums: &mut [Vec<f64>],
+) {
+    let WordRows { rows, words, ranges } = WordRows::new(states, segments);
+    layers.par_iter().zip(sums).for_each(|(&layer, sums)| {
+        let means = states.device.selected_means(states.hidden[layer], &rows, &ranges);
+        for (&(word, occurrences), mean) in words.iter().zip(means.chunks_exact(dim)) {
+            let sum = &mut sums[word as usize * dim..(word as usize + 1) * dim];
+            sum.iter_mut().zip(mean).for_each(|(sum, &x)| *sum += occurrences * f64::from(x));
+        }
+    });
+}
+
+/// The rows of a batch in the order of the words that they belong to.
+struct WordRows {
+    rows: Indices,
+    /// For each range, its word, and for how many occurrences it stands.
+    words: Vec<(u32, f64)>,
+    /// Ranges of `rows`, of one word each.
+    ranges: Vec<Range<usize>>,
+}
+
+impl WordRows {
+    fn new(states: &HiddenStates<'_>, segments: &[Segment]) -> Self {
+        let mut occurrences = Vec::new();
+        for (sentence, segment) in segments.iter().enumerate() {
+            let start = states.inner(sentence).start;
+            let of_word =
+                |(word, rows): &(u32, Range<usize>)| (*word, rows.len(), start + rows.start);
+            occurrences.extend(segment.words.iter().map(of_word));
+        }
+        occurrences.sort_unstable();
+        let (mut rows, mut words, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
+        for of_word in occurrences.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (word, length, _) = of_word[0];
+            let first = rows.len();
+            rows.extend(of_word.iter().flat_map(|&(_, _, at)| at as u32..(at + length) as u32));
+            for start in (first..rows.len()).step_by(LONGEST) {
+                let range = start..rows.len().min(start + LONGEST);
+                words.push((word, range.len() as f64 / length as f64));
+                ranges.push(range);
+            }
+        }
+        Self { rows: rows.into(), words, ranges }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tensor::{Device, Spans};
+
+    use super::*;
+
+    /// Sentences of 6, 3 and 600 subwords, in which one word has 600 occurrences and another ones of two subwords.
+    #[test]
+    fn sums_by_word_are_those_of_all_occurrences() {
+        let device = Device::cpu(1).unwrap();
+        let (dim, lengths) = (3, [6, 3, 600]);
+        let segment = |words: Vec<(u32, Range<usize>)>| Segment { ids: Vec::new(), words };
+        let segments = [
+            segment(vec![(2, 0..2), (0, 2..3), (2, 4..6)]),
+            segment(vec![(0, 2..3)]),
+            segment((0..600).map(|at| (0, at..at + 1)).collect()),
+        ];
+        let tokens: usize = lengths.iter().map(|length| length + 2).sum();
+        let value = |at: usize| (at * 7919 % 1009) as f32 / 1009.0 - 0.3;
+        let hidden: Vec<f32> = (0..tokens * dim).map(value).collect();
+        let hidden = device.tensor(tokens, dim, &hidden);
+        let spans = Spans::of_lengths(lengths.map(|length| length + 2));
+        let states =
+            HiddenStates { first: 0, spans: &spans, dim, device: &device, hidden: vec![&hidden] };
+        let [mut by_word, mut one_by_one] = [(); 2].map(|()| vec![vec![0.0; 3 * dim]]);
+        add_by_word(&states, &segments, &[0], dim, &mut by_word);
+        add_states(&states, &segments, &[0], dim, &mut one_by_one);
+        for (sum, expected) in by_word[0].iter().zip(&one_by_one[0]) {
+            assert!((sum - expected).abs() < 1e-4, "{sum} {expected}");
+        }
+        assert!(one_by_one[0][..dim].iter().all(|sum| *sum > 50.0), "{one_by_one:?}");
+        assert_eq!(one_by_one[0][dim..2 * dim], [0.0; 3], "a word that does not occur");
+        assert!(by_word[0][2 * dim..].iter().all(|sum| *sum != 0.0));
+    }
 }

@@ -71,21 +71,19 @@ fn word_aligned<'py>(
         })?;
     check(&pairs, settings.allow_empty)?;
     let size = pairs.iter().map(|(a, b)| a.len() * b.len()).sum();
-    let aligned = work::run(py, size, move |watched| {
-        work::on(("cpu", threads), watched, |_| {
-            let bitext = Bitext::new(pairs.iter().map(|(a, b)| (a.as_str(), b.as_str())));
-            let config = AlignmentConfig {
-                iterations: settings.iterations,
-                p_null: settings.p_null,
-                tension: settings.tension,
-                max_tension: settings.max_tension,
-                prior: settings.prior,
-                ..AlignmentConfig::default()
-            };
-            let total = 2 * settings.iterations as u64;
-            let mut shown = IterationCount { watched, done: 0, total };
-            Ok(align_bitext(&bitext, &config, symmetrization, &mut shown)?)
-        })
+    let aligned = work::run_on(py, size, work::on_cpu(threads), move |_, watched| {
+        let bitext = Bitext::new(pairs.iter().map(|(a, b)| (a.as_str(), b.as_str())));
+        let config = AlignmentConfig {
+            iterations: settings.iterations,
+            p_null: settings.p_null,
+            tension: settings.tension,
+            max_tension: settings.max_tension,
+            prior: settings.prior,
+            ..AlignmentConfig::default()
+        };
+        let total = 2 * settings.iterations as u64;
+        let mut shown = IterationCount { watched, done: 0, total };
+        Ok(align_bitext(&bitext, &config, symmetrization, &mut shown)?)
     })?;
     let AlignedBitext { links, iterations: [forward, reverse], signature } = aligned;
     let result = PyDict::new(py);

@@ -5,7 +5,7 @@ use std::str::FromStr as _;
 use std::time::Instant;
 
 use arrays::Stack;
-use geometry::cka::{FEWEST_SUBSAMPLES, counts_of_arrays};
+use geometry::cka::counts_of_arrays;
 use geometry::language_id::{LanguageIdConfig, language_id};
 use geometry::mining::{
     Margin, MinedPair, MiningDirection, MiningResult, MiningScore, NeighbourSearch, mine, signature,
@@ -18,18 +18,15 @@ use serde_json::Value;
 
 use crate::errors::Failure;
 use crate::input;
-use crate::spaces::rows_of;
+use crate::spaces::{check_subsamples, rows_of};
 use crate::values::dictionary;
-use crate::work;
+use crate::work::{self, Place};
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(similar, module)?)?;
     module.add_function(wrap_pyfunction!(language_probed, module)?)?;
     module.add_function(wrap_pyfunction!(mined, module)?)
 }
-
-/// Where work runs: the device's name, and threads of the CPU.
-type Place = (String, usize);
 
 /// Compares the same layers of x and y. Gives the result of `isogloss similarity`.
 #[pyfunction]
@@ -50,19 +47,12 @@ fn similar<'py>(
         [] => SimilarityMeasure::ALL.into(),
         chosen => chosen.iter().map(measure).collect::<Result<_, _>>()?,
     };
-    if (1..FEWEST_SUBSAMPLES).contains(&subsamples) {
-        let message = format!(
-            "subsamples: {subsamples} give no interval; give 0, or at least {FEWEST_SUBSAMPLES}"
-        );
-        return Err(Failure::usage("subsamples", message).into());
-    }
+    check_subsamples(subsamples)?;
     let config = SimilarityConfig { measures, subsamples, seed };
-    let result = work::run(py, usize::MAX, move |watched| {
-        work::on((&place.0, place.1), watched, |device| {
-            let layers = |done, total| watched.show("layers", done, total, "");
-            let counts = counts_of_arrays(&x, &y)?;
-            Ok(SimilarityResult { counts, ..similarity(&x, &y, &config, device, &layers)? })
-        })
+    let result = work::run_on(py, usize::MAX, place, move |device, watched| {
+        let layers = |done, total| watched.show("layers", done, total, "");
+        let counts = counts_of_arrays(&x, &y)?;
+        Ok(SimilarityResult { counts, ..similarity(&x, &y, &config, device, &layers)? })
     })?;
     dictionary(py, &result)
 }
@@ -82,11 +72,9 @@ fn language_probed<'py>(
     };
     let languages = vectors.into_iter().map(stack).collect::<PyResult<Vec<_>>>()?;
     let config = LanguageIdConfig { directions, seed };
-    let result = work::run(py, usize::MAX, move |watched| {
-        work::on(("cpu", threads), watched, |_| {
-            let layers = |done, total| watched.show("layers", done, total, "");
-            Ok(language_id(&languages, config, &layers)?)
-        })
+    let result = work::run_on(py, usize::MAX, work::on_cpu(threads), move |_, watched| {
+        let layers = |done, total| watched.show("layers", done, total, "");
+        Ok(language_id(&languages, config, &layers)?)
     })?;
     dictionary(py, &result)
 }
@@ -143,33 +131,31 @@ fn mined<'py>(
         let message = format!("gold: ({i}, {j}) is not there; rows go from 0 to {a} and {b}");
         return Err(Failure::usage("gold", message).into());
     }
-    let (result, kept) = work::run(py, usize::MAX, move |watched| {
-        work::on((&place.0, place.1), watched, |device| {
-            let began = Instant::now();
-            let search = NeighbourSearch::new(&x, &y, center, device)?;
-            let show = |done, total| watched.show("searching", done, total, "");
-            let found = search.run(search.start(neighbors, ""), |_| Ok(()), &show)?;
-            let seconds = began.elapsed().as_secs_f64();
-            let pairs = mine([&found[0], &found[1]], margin, direction);
-            let enough = |pair: &MinedPair| threshold.is_none_or(|x| f64::from(pair.score) >= x);
-            let kept: Vec<MinedPair> = pairs.iter().copied().filter(enough).collect();
-            let gold = gold.map(|gold| gold.into_iter().collect());
-            let at = threshold.zip(gold.as_ref());
-            let result = MiningResult {
-                layer: None,
-                rows,
-                repeated: [0, 0],
-                truncated: [0, 0],
-                candidates: pairs.len(),
-                pairs: kept.len(),
-                threshold,
-                score: at.map(|(threshold, gold)| MiningScore::at(threshold, &pairs, gold, rows)),
-                best: gold.as_ref().and_then(|gold| MiningScore::best(&pairs, gold, rows)),
-                seconds,
-                signature: signature((margin, direction), neighbors, center),
-            };
-            Ok((result, kept))
-        })
+    let (result, kept) = work::run_on(py, usize::MAX, place, move |device, watched| {
+        let began = Instant::now();
+        let search = NeighbourSearch::new(&x, &y, center, device)?;
+        let show = |done, total| watched.show("searching", done, total, "");
+        let found = search.run(search.start(neighbors, ""), |_| Ok(()), &show)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let pairs = mine([&found[0], &found[1]], margin, direction);
+        let enough = |pair: &MinedPair| threshold.is_none_or(|x| f64::from(pair.score) >= x);
+        let kept: Vec<MinedPair> = pairs.iter().copied().filter(enough).collect();
+        let gold = gold.map(|gold| gold.into_iter().collect());
+        let at = threshold.zip(gold.as_ref());
+        let result = MiningResult {
+            layer: None,
+            rows,
+            repeated: [0, 0],
+            truncated: [0, 0],
+            candidates: pairs.len(),
+            pairs: kept.len(),
+            threshold,
+            score: at.map(|(threshold, gold)| MiningScore::at(threshold, &pairs, gold, rows)),
+            best: gold.as_ref().and_then(|gold| MiningScore::best(&pairs, gold, rows)),
+            seconds,
+            signature: signature((margin, direction), neighbors, center),
+        };
+        Ok((result, kept))
     })?;
     let of_pair = |pair: &MinedPair| [i64::from(pair.source), i64::from(pair.target)];
     let pairs = rows_of(py, kept.iter().flat_map(of_pair).collect(), 2)?;

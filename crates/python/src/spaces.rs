@@ -16,7 +16,7 @@ use pyo3::types::PyDict;
 use crate::errors::Failure;
 use crate::input;
 use crate::values::dictionary;
-use crate::work::{self, Watched};
+use crate::work::{self, Place, Watched};
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fit_map, module)?)?;
@@ -26,9 +26,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compared, module)?)?;
     module.add_class::<LinearMap>()
 }
-
-/// Where work runs: the device's name, and threads of the CPU.
-type Place = (String, usize);
 
 /// A matrix for Python, without a copy.
 pub(crate) fn rows_of<T: numpy::Element>(
@@ -90,22 +87,12 @@ impl LinearMap {
             return Err(Failure::usage("z", message).into());
         }
         let (map, dim) = (self.map.clone(), self.map.dim());
-        let mapped = work::run(py, z.values().len(), move |watched| {
-            on(&place, watched, |_| {
-                normalize(&mut z, &steps);
-                Ok(map.apply(&z).into_values())
-            })
+        let mapped = work::run_on(py, z.values().len(), place, move |_, _| {
+            normalize(&mut z, &steps);
+            Ok(map.apply(&z).into_values())
         })?;
         rows_of(py, mapped, dim)
     }
-}
-
-fn on<R: Send>(
-    place: &Place,
-    watched: &Watched,
-    work: impl FnOnce(&tensor::Device) -> Result<R, Failure> + Send,
-) -> Result<R, Failure> {
-    work::on((&place.0, place.1), watched, work)
 }
 
 /// Reads a map that was saved.
@@ -147,8 +134,8 @@ fn fit_map<'py>(
     check_map_request(&x, &y, pairs.as_deref(), &settings)?;
     let size = x.values().len() + y.values().len();
     let (init, signature) = map_signature(&settings, &steps, &x, &y);
-    let (fitted, cosine) = work::run(py, size, move |watched| {
-        on(&place, watched, |device| learned(x, y, pairs, &settings, &steps, device, watched))
+    let (fitted, cosine) = work::run_on(py, size, place, move |device, watched| {
+        learned(x, y, pairs, &settings, &steps, device, watched)
     })?;
     let result = PyDict::new(py);
     result.set_item("init", init)?;
@@ -236,7 +223,7 @@ fn learned(
     });
     let cosine = match fitted.rounds.last() {
         Some(_) => fitted.rounds.iter().map(|round| round.cosine).fold(f64::NEG_INFINITY, f64::max),
-        None => geometry::learn::mean_cosine(&fitted.map.apply(&x), &y, &pairs),
+        None => fitted.map.mean_cosine(&x, &y, &pairs),
     };
     Ok((fitted, cosine))
 }
@@ -288,26 +275,24 @@ fn retrieved<'py>(
     let train = train.map(stacks).transpose()?;
     let steps = steps(&settings.normalize)?;
     let size = x.rows() * y.rows();
-    let (result, neighbours, kept) = work::run(py, size, move |watched| {
-        on(&place, watched, |device| {
-            let pairs = RowPairs::of_vectors(&x, &y)?;
-            let rows = pairs.counts.used;
-            let measure = Measure::named(&settings.method, settings.k, rows)?;
-            let keep = settings.top;
-            let search = RetrievalSearch { measure, steps, device: device.clone(), keep };
-            let of_train = train.as_ref().map(|(x, y)| RowPairs::of_vectors(x, y)).transpose()?;
-            let train = train
-                .as_ref()
-                .zip(of_train.as_ref())
-                .map(|((source, target), pairs)| TranslatedRows { source, target, pairs });
-            let test = TranslatedRows { source: &x, target: &y, pairs: &pairs };
-            let RetrievalOutput { result, kept, .. } = retrieve(test, train, &search)?;
-            let space = if train.is_some() { RetrievalSpace::Aligned } else { RetrievalSpace::Raw };
-            let last = kept.iter().rfind(|kept| kept.space() == space);
-            let neighbours = last.map(|last| [0, 1].map(|side| last.of_side(&pairs, side)));
-            let [source, target] = result.candidates;
-            Ok((result, neighbours, [keep.min(target), keep.min(source)]))
-        })
+    let (result, neighbours, kept) = work::run_on(py, size, place, move |device, _| {
+        let pairs = RowPairs::of_vectors(&x, &y)?;
+        let rows = pairs.counts.used;
+        let measure = Measure::named(&settings.method, settings.k, rows)?;
+        let keep = settings.top;
+        let search = RetrievalSearch { measure, steps, device: device.clone(), keep };
+        let of_train = train.as_ref().map(|(x, y)| RowPairs::of_vectors(x, y)).transpose()?;
+        let train = train
+            .as_ref()
+            .zip(of_train.as_ref())
+            .map(|((source, target), pairs)| TranslatedRows { source, target, pairs });
+        let test = TranslatedRows { source: &x, target: &y, pairs: &pairs };
+        let RetrievalOutput { result, kept, .. } = retrieve(test, train, &search)?;
+        let space = if train.is_some() { RetrievalSpace::Aligned } else { RetrievalSpace::Raw };
+        let last = kept.iter().rfind(|kept| kept.space() == space);
+        let neighbours = last.map(|last| [0, 1].map(|side| last.of_side(&pairs, side)));
+        let [source, target] = result.candidates;
+        Ok((result, neighbours, [keep.min(target), keep.min(source)]))
     })?;
     let mut found = Vec::new();
     for ((rows, scores), kept) in neighbours.into_iter().flatten().zip(kept) {
@@ -316,6 +301,19 @@ fn retrieved<'py>(
         found.push(rows_of(py, scores, kept)?.into_any());
     }
     Ok((dictionary(py, &result)?, found))
+}
+
+/// Refuses so few subsamples that they give no interval.
+pub(crate) fn check_subsamples(subsamples: usize) -> Result<(), Failure> {
+    match (1..FEWEST_SUBSAMPLES).contains(&subsamples) {
+        false => Ok(()),
+        true => {
+            let message = format!(
+                "subsamples: {subsamples} give no interval; give 0, or at least {FEWEST_SUBSAMPLES}"
+            );
+            Err(Failure::usage("subsamples", message))
+        }
+    }
 }
 
 /// Compares all layers of x with all of y by linear CKA.
@@ -330,26 +328,20 @@ fn compared<'py>(
     place: Place,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, y) = (input::stack("x", x)?, input::stack("y", y)?);
-    if subsamples.is_some_and(|count| count > 0 && count < FEWEST_SUBSAMPLES) {
-        let message = format!("subsamples: give 0, or at least {FEWEST_SUBSAMPLES}");
-        return Err(Failure::usage("subsamples", message).into());
-    }
+    check_subsamples(subsamples.unwrap_or_default())?;
     let size = x.rows() * (x.dim(0) + y.dim(0)) * x.layers().max(y.layers());
-    let result = work::run(py, size * 10, move |watched| {
-        on(&place, watched, |device| {
-            let labels = within
-                .as_ref()
-                .map(|labels| groups("within", labels.iter().map(String::as_str), x.rows()));
-            let labels = labels.transpose()?;
-            let counts = counts_of_arrays(&x, &y)?;
-            let config = CkaConfig { subsamples, seed };
-            let layers = |done, total| watched.show("layers", done, total, "");
-            let samples = |done, total| watched.show("subsamples", done, total, "");
-            let mut result =
-                compare(&x, &y, labels.as_deref(), config, device, [&layers, &samples])?;
-            result.counts = counts;
-            Ok(result)
-        })
+    let result = work::run_on(py, size * 10, place, move |device, watched| {
+        let labels = within
+            .as_ref()
+            .map(|labels| groups("within", labels.iter().map(String::as_str), x.rows()));
+        let labels = labels.transpose()?;
+        let counts = counts_of_arrays(&x, &y)?;
+        let config = CkaConfig { subsamples, seed };
+        let layers = |done, total| watched.show("layers", done, total, "");
+        let samples = |done, total| watched.show("subsamples", done, total, "");
+        let mut result = compare(&x, &y, labels.as_deref(), config, device, [&layers, &samples])?;
+        result.counts = counts;
+        Ok(result)
     })?;
     dictionary(py, &result)
 }

@@ -163,14 +163,25 @@ pub(crate) fn device(name: &str, threads: usize) -> Result<Device, Failure> {
     Ok(device)
 }
 
-/// Runs work on the threads of the CPU, with the device that it may use: that of the call that is being made.
-pub(crate) fn on<R: Send>(
-    (name, threads): (&str, usize),
-    watched: &Watched,
-    work: impl FnOnce(&Device) -> Result<R, Failure> + Send,
-) -> Result<R, Failure> {
-    let chosen = device(name, threads)?;
-    let cpu = if chosen.is_gpu() { device("cpu", threads)? } else { chosen.clone() };
-    let stop = Arc::clone(&watched.stop);
-    cpu.run(|| interrupt::with(stop, || work(&chosen)))
+/// Where work runs: the device's name, and threads of the CPU.
+pub(crate) type Place = (String, usize);
+
+/// Threads of the CPU, and no other device.
+pub(crate) fn on_cpu(threads: usize) -> Place {
+    ("cpu".to_owned(), threads)
+}
+
+/// The same as [`run`] on the threads of a place, with the device that the work may use.
+pub(crate) fn run_on<T: Send + 'static>(
+    py: Python<'_>,
+    size: usize,
+    (name, threads): Place,
+    work: impl FnOnce(&Device, &Watched) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    run(py, size, move |watched| {
+        let chosen = device(&name, threads)?;
+        let cpu = if chosen.is_gpu() { device("cpu", threads)? } else { chosen.clone() };
+        let stop = Arc::clone(&watched.stop);
+        cpu.run(|| interrupt::with(stop, || work(&chosen, watched)))
+    })
 }

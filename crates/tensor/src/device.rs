@@ -220,6 +220,18 @@ impl Device {
         means.to_vec()
     }
 
+    /// The same of ranges of `rows`: the means of chosen rows, wherever they stand in a matrix of hidden states. Rows that belong
+    /// together need not be read one by one.
+    ///
+    /// # Panics
+    /// Where there is no such row, or a range ends beyond them.
+    pub fn selected_means(&self, x: &Tensor, rows: &Indices, ranges: &[Range<usize>]) -> Vec<f32> {
+        rows.assert_below(x.rows(), "row");
+        let mut chosen = self.working(rows.len(), x.cols());
+        self.kernels.select(x, rows, &mut chosen);
+        self.row_means(&chosen, ranges)
+    }
+
     /// `a · b`, of full precision. Two matrices of full precision are multiplied in `f32`.
     ///
     /// # Shapes

@@ -23,7 +23,7 @@ pub(crate) struct ColumnsFlag {
     pub(crate) columns: TsvColumns,
 }
 
-/// Which rows of a text are read; the command has the seed.
+/// Which sentences of a text are read; the command has the seed.
 #[derive(Args)]
 pub(crate) struct RowFlags {
     /// Read at most the first N sentences of each language.
@@ -31,8 +31,7 @@ pub(crate) struct RowFlags {
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     limit: Option<usize>,
 
-    /// Draw a random sample of N sentences, by --seed: of every language the same lines. All where there are no
-    /// more.
+    /// Draw a random sample of N sentences of each language, by --seed: of parallel text the same lines.
     #[arg(long, value_name = "N", help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     sample_size: Option<usize>,
@@ -67,15 +66,8 @@ pub(crate) struct SentenceFlags {
     #[arg(long, help_heading = "Input")]
     pub(super) lines: bool,
 
-    /// Read at most the first N sentences of each language.
-    #[arg(long, short = 'n', value_name = "N", conflicts_with = "sample_size",
-        value_parser = clap::value_parser!(u64).range(1..), help_heading = "Input")]
-    limit: Option<u64>,
-
-    /// Draw a random sample of N sentences of each language.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
-        help_heading = "Input")]
-    sample_size: Option<u64>,
+    #[command(flatten)]
+    rows: RowFlags,
 
     /// Drop duplicate sentences.
     #[arg(long, help_heading = "Input")]
@@ -90,10 +82,10 @@ impl SentenceFlags {
 
     /// The sentences that are taken, none of which is held out; the seed is that of the sample.
     pub(super) fn selection(&self, seed: u64) -> Selection {
-        let take = match (self.limit, self.sample_size) {
-            (Some(count), _) => Subset::First(count),
-            (_, Some(count)) => Subset::Sample(count),
-            _ => Subset::All,
+        let take = match self.rows.selection(seed) {
+            RowSelection::First(count) => Subset::First(count as u64),
+            RowSelection::Sample { size, .. } => Subset::Sample(size as u64),
+            RowSelection::All => Subset::All,
         };
         Selection { take, distinct: self.distinct, seed, ..Selection::default() }
     }
@@ -150,7 +142,8 @@ impl TextFlags {
 
     /// Refuses flags that choose among sentences where no text is read.
     pub(crate) fn refuse_selection(&self, instead: &str) -> Result<(), Failure> {
-        let SentenceFlags { columns, lines, limit, sample_size, distinct } = &self.sentences;
+        let SentenceFlags { columns, lines, rows, distinct } = &self.sentences;
+        let RowFlags { limit, sample_size } = rows;
         let given = [
             ("--lines", *lines),
             ("--columns", columns.columns != TsvColumns::default()),

@@ -14,7 +14,7 @@ use terms::interrupt;
 use super::{LayerSides, SampleDraws, SampledValue, SimilarityMeasure};
 use crate::cka::{Centre, Rows, constant};
 use crate::error::Result;
-use crate::products::{Columns, Summed};
+use crate::products::{AddedProduct, Columns, Summed};
 
 /// Rows that are read at a time: enough that each of twenty blocks has a few hundred.
 const BATCH: usize = 5120;
@@ -153,9 +153,11 @@ impl BlockSums {
             }
         }
         let [x, y] = rows.map(|side| columns.place(side));
-        columns.add(&x, &x, &mut self.xx);
-        columns.add(&y, &y, &mut self.yy);
-        columns.add(&x, &y, &mut self.xy);
+        columns.add_all(vec![
+            AddedProduct { left: &x, right: &y, sum: &mut self.xy },
+            AddedProduct { left: &x, right: &x, sum: &mut self.xx },
+            AddedProduct { left: &y, right: &y, sum: &mut self.yy },
+        ]);
     }
 }
 
