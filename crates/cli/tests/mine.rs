@@ -73,7 +73,20 @@ fn equal_sentences_are_mined_from_text_and_from_vectors() {
     run(&[&chosen[..], &["--out", "fourth.jsonl"]].concat());
     assert_eq!(read("fourth.jsonl"), read("again.jsonl"));
     assert_eq!(std::fs::read(&damaged).unwrap(), sound);
-    assert_eq!(kept.iter().filter(|name| name.ends_with(".state")).count(), 1, "{kept:?}");
+    // So is a search whose state is damaged made anew, and the damaged one is set aside.
+    let states: Vec<&String> = kept.iter().filter(|name| name.ends_with(".state")).collect();
+    assert_eq!(states.len(), 1, "{kept:?}");
+    let state = folder.join("work").join(states[0]);
+    let sound = std::fs::read(&state).unwrap();
+    let mut bytes = sound.clone();
+    bytes[5] ^= 1;
+    std::fs::write(&state, &bytes).unwrap();
+    run(&[&chosen[..], &["--out", "fifth.jsonl"]].concat());
+    assert_eq!(read("fifth.jsonl"), read("again.jsonl"));
+    assert_eq!(std::fs::read(&state).unwrap(), sound);
+    let beside = |what: &str| state.with_extension(format!("{what}.state"));
+    assert_eq!(std::fs::read(beside("damaged")).unwrap(), bytes);
+    assert!(!beside("previous").exists());
     // Ids, as in BUCC.
     let numbered = |text: &str, name: &str| -> String {
         text.lines().enumerate().map(|(at, line)| format!("{name}-{at}\t{line}\n")).collect()

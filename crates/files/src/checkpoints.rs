@@ -71,14 +71,27 @@ pub fn read<T, E: std::fmt::Display>(
     };
     // Where neither is sound, what is wrong with the newest is the message.
     let Ok(sound) = read(&older) else { return Err(damage) };
+    let kept = rename_damaged(path);
+    note(&format!("{damage}\nresuming from the checkpoint before it, {}{kept}", older.display()));
+    Ok(sound)
+}
+
+/// Sets aside a checkpoint that does not verify and has no sound one before it, for a caller that can begin anew: the next that is
+/// written would make it the previous one. Returns where it is kept, in words, or nothing where it cannot be moved.
+pub fn set_aside(path: &Path) -> String {
+    // The one before is of no use either, and what is written anew comes in its place.
+    let _ = fs::remove_file(previous(path));
+    rename_damaged(path)
+}
+
+fn rename_damaged(path: &Path) -> String {
     let aside = beside(path, "damaged");
     let kept = match fs::rename(path, &aside) {
         Ok(()) => format!(" (the damaged one is kept as {})", aside.display()),
         Err(_) => String::new(),
     };
     sync_folder(parent_of(path));
-    note(&format!("{damage}\nresuming from the checkpoint before it, {}{kept}", older.display()));
-    Ok(sound)
+    kept
 }
 
 #[cfg(test)]
@@ -151,5 +164,12 @@ mod tests {
         assert_eq!(load(&path).0, Err("!damaged".into()));
         assert_eq!(fs::read_to_string(&path).unwrap(), "!damaged");
         assert_eq!(fs::read_to_string(previous(&path)).unwrap(), "!damaged too");
+        // Who begins anew leaves no damaged file where a checkpoint is looked for.
+        assert!(set_aside(&path).contains("state.damaged.bin"));
+        assert!(!exists(&path));
+        save(&path, "1 anew");
+        assert_eq!(load(&path), (Ok("1 anew".into()), vec![]));
+        assert!(!previous(&path).exists());
+        assert_eq!(fs::read_to_string(beside(&path, "damaged")).unwrap(), "!damaged");
     }
 }

@@ -19,6 +19,8 @@ pub use state::NearestState;
 
 /// Values of a block of rows: 256 MiB.
 const BLOCK_VALUES: usize = 1 << 26;
+/// The most rows of a block, however short they are: what is saved between blocks is worth a minute, not an hour.
+const BLOCK_ROWS: usize = 1 << 17;
 
 /// How two sentences are scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +121,7 @@ impl<'a> NeighbourSearch<'a> {
                 format!("{} columns, and {}: {}", source.dim(0), target.name(), target.dim(0));
             return Err(Error::input(source.name(), reason, "give vectors of one space"));
         }
-        let rows = (BLOCK_VALUES / source.dim(0).max(1)).max(1);
+        let rows = (BLOCK_VALUES / source.dim(0).max(1)).clamp(1, BLOCK_ROWS);
         let mut search =
             Self { source, target, means: None, device: device.clone(), blocks: [rows, rows] };
         if center {

@@ -133,6 +133,19 @@ fn blocks_of_any_size_and_a_continued_search_give_the_same() {
     bytes[middle] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(resumed("test").done(), 6);
+    // Where none is sound, the search begins anew, and the damaged one is kept apart from what it saves.
+    let named = |what: &str| folder.path().join(format!("search.{what}state"));
+    for path in [&path, &named("previous.")] {
+        std::fs::write(path, &bytes).unwrap();
+    }
+    let mut notes = Vec::new();
+    let anew = small.start(5, "test").resume(&path, &mut |note| notes.push(note.to_owned()));
+    let anew = anew.unwrap();
+    assert!(anew.done() == 0 && notes.len() == 1, "{notes:?}");
+    assert!(notes[0].contains("search.state") && notes[0].contains("anew"), "{notes:?}");
+    anew.save(&path).unwrap();
+    assert!(!named("previous.").exists());
+    assert_eq!(std::fs::read(named("damaged.")).unwrap(), bytes);
 }
 
 #[test]

@@ -33,7 +33,7 @@ transfer = ["--quick", "--epochs", "1"]
 "#;
 
 /// Commands in the folder of materials.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "world generate --out world --sentences 200 {sizes}",
     "pretrain --world {base}/world --steps 8 --checkpoint-every 4 --evaluate-every 4 --set stages=[] --vocabulary.merges 60 \
      --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 --encoder.heads 2 --encoder.hidden 32 \
@@ -53,6 +53,8 @@ const COMMANDS: [&str; 14] = [
     "encode --model run --text qaa=world/text/qaa.base.txt --out states.npy --device cpu",
     "shift means --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt \
      --out means.safetensors --device cpu",
+    "mine --model {base}/run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt --work mining \
+     --out mined.tsv --device cpu",
     "data get tatoeba --lang fr --mirror {server} --out data",
 ];
 

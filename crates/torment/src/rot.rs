@@ -23,7 +23,7 @@ struct Artefact {
     command: &'static str,
 }
 
-const ARTEFACTS: [Artefact; 11] = [
+const ARTEFACTS: [Artefact; 12] = [
     Artefact {
         name: "run, extended",
         parts: &["run"],
@@ -59,6 +59,13 @@ const ARTEFACTS: [Artefact; 11] = [
         parts: &["state.vec.state"],
         rots: "state.vec.state",
         command: STATE_RESUMED,
+    },
+    Artefact {
+        name: "vectors and state of mining",
+        parts: &["mining"],
+        rots: "mining",
+        command: "mine --model {base}/run --text qaa={base}/text.txt --text qab={base}/text.qab.txt --work mining --out out.tsv \
+            --device cpu --threads 1 --json",
     },
     Artefact {
         name: "alignment model",

@@ -419,7 +419,7 @@ impl Mine {
         &self,
         sides: &[MiningSide; 2],
     ) -> Result<([geometry::search::Neighbours; 2], f64), Failure> {
-        let key = format!("{} {} {}", sides[0].key, sides[1].key, self.center);
+        let key = format!("{} {} {} {}", sides[0].key, sides[1].key, self.center, self.neighbors);
         let key = blake3::hash(key.as_bytes()).to_hex().to_string();
         let file =
             self.work.as_ref().map(|folder| folder.join(format!("search-{}.state", &key[..16])));
@@ -429,7 +429,8 @@ impl Mine {
                 NeighbourSearch::new(&sides[0].vectors, &sides[1].vectors, self.center, device)?;
             let mut state = search.start(self.neighbors, &key);
             if let Some(file) = &file {
-                state = state.resume(file, &mut |note| say!("{note}"))?;
+                // Said under --quiet too: the search that was paid for is lost.
+                state = state.resume(file, &mut |note| complain!("warning: {note}"))?;
                 if state.done() > 0 {
                     say!("continuing after {} of {} blocks", state.done(), search.steps());
                 }
@@ -482,17 +483,24 @@ impl SavedVectors {
         if !vectors.is_file() {
             return Ok(None);
         }
-        let saved = std::fs::read(Self::path(vectors)).ok().and_then(|bytes| {
+        let note = Self::path(vectors);
+        let read = |bytes: Vec<u8>| {
             let mut value: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
             let sound = files::sealed::open_json(&mut value);
             sound.then(|| serde_json::from_value::<Self>(value).ok()).flatten()
-        });
-        let digest = digest_of(vectors)?;
-        let saved = saved.filter(|saved| saved.digest == digest);
-        if saved.is_none() {
-            say!("{}: not as it was written; its text is encoded again", vectors.display());
-        }
-        Ok(saved)
+        };
+        // A command that was stopped between the two left vectors without a note.
+        let Ok(bytes) = std::fs::read(&note) else { return Ok(None) };
+        let damaged = match read(bytes) {
+            None => note,
+            Some(saved) if saved.digest == digest_of(vectors)? => return Ok(Some(saved)),
+            Some(_) => vectors.to_owned(),
+        };
+        complain!(
+            "warning: {}: not as it was written; the text is encoded again",
+            damaged.display()
+        );
+        Ok(None)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::search::{Neighbours, Top};
 /// The longest first line: a key is a digest.
 const LONGEST_HEADER: usize = 4096;
 const DAMAGED: &str = "is damaged";
+const OTHER: &str = "is of another search";
 
 /// The nearest neighbours of both sides so far.
 pub struct NearestState {
@@ -96,20 +97,27 @@ impl NearestState {
     }
 
     /// Reads the newest sound checkpoint of a search that begins like this one; this one itself where there is none, or
-    /// where it is of another input.
+    /// where it is of another search. One that is damaged is set aside, so that it does not stand beside the new one as the
+    /// checkpoint before it. `note` receives what is not taken up, and why.
     pub fn resume(self, path: &Path, note: &mut dyn FnMut(&str)) -> Result<Self> {
         if !files::checkpoints::exists(path) {
             return Ok(self);
         }
         let expected = self.header.clone();
         let read = |path: &Path| Self::read(path, &expected);
-        let damaged = |error: &Error| error.to_string().contains(DAMAGED);
+        let says = |error: &Error, what: &str| matches!(error, Error::Input { reason, .. } if reason == what);
+        let damaged = |error: &Error| says(error, DAMAGED);
         match files::checkpoints::read(path, read, damaged, note) {
             Err(error) if damaged(&error) => {
+                let kept = files::checkpoints::set_aside(path);
+                note(&format!("{error}: the search begins anew{kept}"));
+                Ok(self)
+            }
+            Err(error) if says(&error, OTHER) => {
                 note(&format!("{error}: the search begins anew"));
                 Ok(self)
             }
-            other => other,
+            found => found,
         }
     }
 
@@ -134,7 +142,7 @@ impl NearestState {
         if (StateHeader { done: 0, ..header.clone() })
             != (StateHeader { done: 0, ..expected.clone() })
         {
-            return Err(damaged());
+            return Err(Error::input(path.display(), OTHER, "it is not used"));
         }
         let mut rest = &body[end + 1..];
         let mut tops = Vec::new();

@@ -45,6 +45,7 @@ pub(crate) fn all() -> (Vec<Record>, Vec<TextRecord>) {
             made.bitext(languages);
             made.new_language(languages);
             made.elements(languages);
+            made.reinit(languages);
             made.sizes(languages);
             made.shifts(languages, &["condition=default", "condition=no-anchors"]);
             made.shifted_transfer(languages, "condition=default");
@@ -353,6 +354,31 @@ impl MadeUp {
                 }
                 self.put("elements", "p_at_1", &of, share * level);
                 self.put("elements", "p_at_1_chance", &of, 0.01);
+            }
+        }
+    }
+
+    fn reinit(&mut self, languages: &Languages) {
+        for (task, measure) in [("ner", "f1"), ("parse", "las")] {
+            for (pair, like) in languages.pairs {
+                let (source, target) = pair.split_once('-').unwrap();
+                let own = published("default", task, measure, like);
+                let untrained = published("untrained", task, measure, like);
+                let parts = [("none", 1.0), ("1", 0.2), ("2", 0.4), ("3", 0.9), ("4", 0.98)];
+                for (part, kept) in parts {
+                    let of = format!("condition=default task={task} pair={pair} new_part={part}");
+                    let to = format!("{of} language={target} role=target");
+                    self.put("reinit", measure, &to, untrained + kept * (own - untrained));
+                    let to = format!("{of} language={source} role=source");
+                    self.put("reinit", measure, &to, 0.87 + 0.05 * kept);
+                }
+                let of = format!("condition=untrained task={task} pair={pair} new_part=none");
+                for (language, role, score) in
+                    [(target, "target", untrained), (source, "source", 0.5)]
+                {
+                    let to = format!("{of} language={language} role={role}");
+                    self.put("reinit", measure, &to, score);
+                }
             }
         }
     }

@@ -31,7 +31,7 @@ pub struct Study {
     pub seeds: Vec<u64>,
     /// What is measured.
     pub evaluate: Vec<StudyEvaluation>,
-    /// The tasks of `align-contexts` and `shifted-transfer`; all that these have if none is named.
+    /// The tasks of `align-contexts`, `shifted-transfer` and `reinit-transfer`; all that these have if none is named.
     #[serde(default)]
     pub tasks: Vec<Task>,
     /// Presets of pretraining, each a system whose factor `condition` is its name.
@@ -86,6 +86,8 @@ pub enum StudyEvaluation {
     Shift,
     /// Zero-shot transfer with a shift (Liu et al. 2020, §4.3).
     ShiftedTransfer,
+    /// Zero-shot transfer with some layers re-initialised before fine-tuning (Muller et al. 2021).
+    ReinitTransfer,
     /// Words aligned from hidden states, by layer, against gold links (Jalili Sabet et al. 2020).
     WordAlignment,
     /// Translation pairs mined between texts of which some sentences have no translation (Artetxe and Schwenk 2019).
@@ -93,7 +95,7 @@ pub enum StudyEvaluation {
 }
 
 /// The evaluations that are no tasks, by name.
-const EVALUATIONS: [(&str, StudyEvaluation); 13] = [
+const EVALUATIONS: [(&str, StudyEvaluation); 14] = [
     ("retrieval", StudyEvaluation::Retrieval),
     ("align-words", StudyEvaluation::AlignWords),
     ("align-many", StudyEvaluation::AlignMany),
@@ -105,6 +107,7 @@ const EVALUATIONS: [(&str, StudyEvaluation); 13] = [
     ("language-neurons", StudyEvaluation::LanguageNeurons),
     ("shift", StudyEvaluation::Shift),
     ("shifted-transfer", StudyEvaluation::ShiftedTransfer),
+    ("reinit-transfer", StudyEvaluation::ReinitTransfer),
     ("word-alignment", StudyEvaluation::WordAlignment),
     ("mining", StudyEvaluation::Mining),
 ];
@@ -128,6 +131,7 @@ impl StudyEvaluation {
             StudyEvaluation::Transfer(_)
                 | StudyEvaluation::AlignContexts
                 | StudyEvaluation::ShiftedTransfer
+                | StudyEvaluation::ReinitTransfer
         )
     }
 }
@@ -367,6 +371,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "window",
     "language-shift",
     "shifted-transfer",
+    "reinit",
     "language-identity",
     "bitext",
     "new-language",
@@ -483,9 +488,10 @@ impl Study {
 
     /// Measures transfer of these tasks in place of the study's own.
     pub fn choose_tasks(&mut self, tasks: &[Task]) {
-        use StudyEvaluation::{AlignContexts, ShiftedTransfer, Transfer};
+        use StudyEvaluation::{AlignContexts, ReinitTransfer, ShiftedTransfer, Transfer};
         let plain = |one: &StudyEvaluation| matches!(one, Transfer(_));
-        let of_tasks = |one: &StudyEvaluation| matches!(one, AlignContexts | ShiftedTransfer);
+        let of_tasks =
+            |one: &StudyEvaluation| matches!(one, AlignContexts | ShiftedTransfer | ReinitTransfer);
         // A study whose evaluations have tasks of their own needs no plain transfer beside.
         if self.evaluate.iter().any(plain) || !self.evaluate.iter().any(of_tasks) {
             self.evaluate.retain(|one| !plain(one));

@@ -290,6 +290,9 @@ impl EvaluationContext<'_> {
                 StudyEvaluation::ShiftedTransfer => {
                     recipes::shifted_transfer(planner, scene, system, made)?;
                 }
+                StudyEvaluation::ReinitTransfer => {
+                    recipes::reinit_transfer(planner, scene, system, made)?;
+                }
                 StudyEvaluation::Mining => recipes::mining(planner, scene, system, made)?,
                 StudyEvaluation::WordAlignment => {
                     recipes::word_alignment(planner, scene, system, made)?;

@@ -60,6 +60,10 @@ impl WordTokenizers {
     }
 }
 
+/// Tells the weights of layers that begin anew from those that pretraining with the same seed began with: given back, these would
+/// still fit the layers around them, which grew from that beginning.
+const REINIT_SEED: u64 = 0x7265_696e_6974;
+
 impl EncoderFeatures {
     /// Opens the model of a run's folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
@@ -146,7 +150,7 @@ impl Features for EncoderFeatures {
     fn start(&self, seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params> {
         let mut params = copy(&self.pretrained.params);
         if !self.new_layers.is_empty() {
-            self.pretrained.encoder.reinitialize(&mut params, &self.new_layers, seed);
+            self.pretrained.encoder.reinitialize(&mut params, &self.new_layers, seed ^ REINIT_SEED);
         }
         let trainable = |param: &EncoderParam| match (param.language, param.group()) {
             (Some(_), _) => false,

@@ -15,6 +15,7 @@ pub(super) mod names;
 mod new_language;
 pub(super) mod parts;
 mod predictors;
+mod reinit;
 mod shift;
 mod shifted_transfer;
 mod similarity;
@@ -64,6 +65,7 @@ pub(super) const ALL: &[&ReportSection] = &[
     &data_size::WINDOW,
     &shift::LANGUAGE_SHIFT,
     &shifted_transfer::SHIFTED_TRANSFER,
+    &reinit::REINIT,
     &language_identity::LANGUAGE_IDENTITY,
     &bitext::BITEXT,
     &new_language::NEW_LANGUAGE,

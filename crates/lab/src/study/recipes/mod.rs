@@ -12,7 +12,7 @@ pub(super) use sentences::{
     language_id, language_neurons, mining, retrieval, similarity, similarity_measures,
 };
 pub(super) use shift::shift;
-pub(super) use tasks::{align_contexts, shifted_transfer, transfer};
+pub(super) use tasks::{align_contexts, reinit_transfer, shifted_transfer, transfer};
 pub(super) use words::{align_many, align_words, word_alignment, word_retrieval};
 
 pub use shift::translating_layer;

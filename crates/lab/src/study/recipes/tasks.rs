@@ -258,3 +258,71 @@ pub(in crate::study) fn shifted_transfer(
     }
     Ok(())
 }
+
+/// Into how many parts the layers are cut that begin anew by turns.
+const PARTS: usize = 4;
+
+/// The layers of each part of an encoder, from the lowest, as `--reinit-layers` takes them; fewer parts where there are fewer layers.
+fn parts(depth: usize) -> Vec<String> {
+    let parts = PARTS.min(depth);
+    let bounds = |part: usize| (part * depth / parts + 1, (part + 1) * depth / parts);
+    (0..parts)
+        .map(bounds)
+        .map(|(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        })
+        .collect()
+}
+
+/// Zero-shot transfer of an encoder with a quarter of its layers re-initialised before fine-tuning, each in turn, and with none.
+pub(in crate::study) fn reinit_transfer(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    made: &PlannedSystem,
+) -> Result<()> {
+    let PlannedSystem::Encoders { runs, one: true, layers } = made else { return Ok(()) };
+    if scene.materials.is_paraphrased() {
+        return Ok(());
+    }
+    let run = &runs[&scene.materials.source];
+    // All layers of an untrained encoder are new already.
+    let parts = if system.preset == "untrained" { Vec::new() } else { parts(*layers) };
+    for task in scene.tasks(&[Task::Nli, Task::Ner, Task::Parse, Task::Pos]) {
+        let mut plan = |part: String, new: Option<&String>| -> Result<()> {
+            let what = match new {
+                Some(layers) => format!("transfer {}, new layers {layers}", task.name()),
+                None => format!("transfer {}", task.name()),
+            };
+            let draft = transfer_draft(planner, scene, system, &what, (task, TaskUse::Transfer));
+            let Some(mut draft) = draft else { return Ok(()) };
+            draft = draft.flag("--model", run.folder.clone());
+            if let Some(layers) = new {
+                draft = draft.flag("--reinit-layers", layers.as_str());
+            }
+            let mut factors = task_factors(scene, system, task, None);
+            factors.insert("new_part".to_owned(), part);
+            add_transfer(planner, scene, draft, task, factors).map(drop)
+        };
+        plan("none".to_owned(), None)?;
+        for (number, layers) in parts.iter().enumerate() {
+            plan((number + 1).to_string(), Some(layers))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn layers_are_cut_into_quarters() {
+        assert_eq!(parts(4), ["1", "2", "3", "4"]);
+        assert_eq!(parts(8), ["1-2", "3-4", "5-6", "7-8"]);
+        assert_eq!(parts(12), ["1-3", "4-6", "7-9", "10-12"]);
+        assert_eq!(parts(6), ["1", "2-3", "4", "5-6"]);
+        assert_eq!(parts(2), ["1", "2"]);
+    }
+}
