@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 
+from record import record
+
 ROOT = Path(__file__).parent.parent
 SHAPES = {"8,128,256,4,4,8000": 30, "4,256,768,12,8,80000": 8}
 
@@ -110,6 +112,7 @@ def compare(shape, steps, turns, yardstick):
           f" (rounds {', '.join(f'{b / a:.2f}' for a, b in zip(steps_ours, steps_torch))});"
           f" {100 * statistics.median(shares):.0f} % of large-GEMM throughput; all threads {single / mine:.2f} x one;"
           f" peak memory {memory[0] / 1e9:.2f} GB, PyTorch {memory[1] / 1e9:.2f} GB", flush=True)
+    record(shape, "PyTorch", [tokens / one for one in steps_ours], [tokens / one for one in steps_torch], "tokens/s")
 
 
 if __name__ == "__main__":
