@@ -112,8 +112,8 @@ def call(command):
 def pretrain(inputs):
     if inputs.quick:
         return [["compare.py", "--shape", "8,128,256,4,4,8000", "--turns", 1, "--steps", 6]]
-    return [["compare.py", "--turns", 5, "--shape", "8,128,256,4,4,8000"],
-            ["compare.py", "--turns", 3, "--shape", "4,256,768,12,8,80000", "--steps", 6]]
+    return [["compare.py", "--no-scaling", "--turns", 5, "--shape", "8,128,256,4,4,8000"],
+            ["compare.py", "--no-scaling", "--turns", 2, "--shape", "4,256,768,12,8,80000", "--steps", 4]]
 
 
 def finetune(inputs):
@@ -223,8 +223,8 @@ def results_of(output):
 
 def measure(name, part, kept, stamp, again):
     """Runs one part and keeps its results, unless they are there from the same binary and arguments."""
-    arguments = [str(word).replace(str(ROOT) + "/", "") for word in part]
-    key = " ".join([name, *(word for word in arguments if "/" not in word)])
+    # Without the paths of inputs, which differ from machine to machine.
+    key = re.sub(r" --\S+ (\w+=)?\S*/\S*", "", " ".join(map(str, [name, *part[1:]])))
     old = kept.get(key)
     if old and old["binary"] == stamp["binary"] and not again:
         return print(f"{key}: measured on {old['date']} with this binary")
@@ -267,6 +267,8 @@ def run(options):
             left_out.append(f"{name}: {reason}")
             continue
         for part in parts(inputs):
+            if options.inputs:
+                continue
             if options.minutes and time.time() - began > 60 * options.minutes:
                 failed.append(f"{name} was not begun: --minutes {options.minutes} have passed; the same command again goes on")
                 break
@@ -315,7 +317,7 @@ def pages(kept):
         page = path.read_text()
         before, rest = page.split(BEGIN)
         after = rest.split(END)[1]
-        yield path, page, f"{before}{BEGIN}\n{table}\n{END}{after}"
+        yield path, page, f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
 
 
 def write(kept):
@@ -354,6 +356,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small sizes and one round each, to see that everything runs")
     parser.add_argument("--again", action="store_true", help="measure again what was measured with this binary")
     parser.add_argument("--minutes", type=float, help="begin no further part after so many minutes")
+    parser.add_argument("--inputs", action="store_true", help="make the inputs, and measure nothing")
     parser.add_argument("--work", type=Path, default=ROOT / "target/bench", help="folder for inputs")
     parser.add_argument("--list", action="store_true", help="what can be measured here, and what cannot and why")
     parser.add_argument("--check", action="store_true", help="whether README and book show what is kept")

@@ -274,12 +274,13 @@ def on_vectors(bench, table, sizes, dim, command):
         if not bench.has(table, [rows]):
             a, b = vectors(bench, rows, dim)
             bench.run(table, rows, [ISOGLOSS, *command(a, b), "--device", "cpu"])
-    bench.gone("a.npy", "b.npy", "a.vocab", "b.vocab", "dictionary.txt", "pairs.out")
+    bench.gone("a.npy", "b.npy", "a.vocab", "b.vocab", "dictionary.txt", "pairs.out", "map.npy")
 
 
 def dictionary(bench):
     on_vectors(bench, "dictionary", [10**4, 10**5, 10**6], 100, lambda a, b: [
-        "align", "words", "--source", a, "--target", b, "--dictionary", bench.work / "dictionary.txt", "--max-vocab", 10**6])
+        "align", "words", "--source", a, "--target", b, "--dictionary", bench.work / "dictionary.txt", "--max-vocab", 10**6,
+        "--save-map", bench.work / "map.npy", "--force"])
 
 
 def mine(bench):
