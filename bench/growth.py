@@ -4,6 +4,7 @@
     ISOGLOSS_DATA=DATA python bench/growth.py --work FOLDER             # everything, some 40 minutes of one core
     ISOGLOSS_DATA=DATA python bench/growth.py --work FOLDER corpus mine # these tables alone
     python bench/growth.py --work FOLDER --show                         # the tables of what was measured, nothing run
+    python bench/growth.py --work FOLDER --summary                      # all of them as one
     ISOGLOSS=PROGRAM python bench/growth.py …                           # another binary than target/release/isogloss
 
 Each table runs one command at growing sizes and prints wall time, CPU time (user and system, which other programs on
@@ -136,8 +137,7 @@ def make_corpus(bench, size):
 
 
 def corpus(bench):
-    sizes = [10**7, 10**8, 10**9, 10**10]
-    for size in sizes:
+    for size in [10**7, 10**8, 10**9, 10**10]:
         if not bench.has("corpus", [size]):
             bench.run("corpus", size, [ISOGLOSS, "corpus", "prepare", "--vocab", bench.vocabulary(), "--text", f"en={bench.corpus(size)}",
                                        "--out", bench.work / "corpora"])
@@ -145,7 +145,7 @@ def corpus(bench):
 
 
 def distinct(bench):
-    for size in [10**7, 10**8, 10**9, 3 * 10**9]:
+    for size in [10**7, 10**8, 10**9]:
         if not bench.has("distinct", [size]):
             bench.run("distinct", size, [ISOGLOSS, "corpus", "prepare", "--distinct", "--dev", 5000, "--test", 5000, "--vocab", bench.vocabulary(),
                                          "--text", f"en={bench.corpus(size)}", "--out", bench.work / "corpora"])
@@ -153,7 +153,7 @@ def distinct(bench):
 
 
 def vocab_text(bench):
-    for size in [10**7, 10**8, 10**9, 3 * 10**9]:
+    for size in [10**7, 10**8, 10**9]:
         if not bench.has("vocab_text", [size]):
             bench.run("vocab_text", size, [ISOGLOSS, "vocab", "train", "--merges", 30000, "--text", f"en={bench.corpus(size)}",
                                            "--out", bench.work / "learned"])
@@ -215,7 +215,7 @@ def encode(bench):
 
 def means(bench):
     lines = bench.world() / "text/qaa.base.txt"
-    for count in [10**4, 10**5, 10**6]:
+    for count in [10**4, 10**5, 3 * 10**5, 10**6]:
         if not bench.has("means", [count]):
             sentences = repeated(bench, lines, count)
             bench.run("means", count, [ISOGLOSS, "shift", "means", "--model", bench.encoder(), "--text", f"qaa={sentences}", "--lines",
@@ -343,14 +343,14 @@ TABLES = {
     "word2vec": (word2vec, "`vectors word2vec --epochs 1`, bytes of text", "1", "at most 1 (words in memory)"),
     "vocab_merges": (vocab_merges, "`vocab train` on 308 MB of four languages, merges", "below 1", "below 1"),
     "tokenise_vocab": (tokenise_vocab, "`corpus prepare` of 100 MB, merges of its vocabulary", "0", "below 1"),
-    "mlm_vocab": (mlm_vocab, "`bench mlm`, 10 updates of 1,024 tokens, vocabulary", "1 (softmax, Adam)", "1"),
+    "mlm_vocab": (mlm_vocab, "`bench mlm`, 10 updates of 1,024 tokens, vocabulary", "below 1 (softmax and Adam alone grow)", "below 1"),
     "mlm_length": (mlm_length, "`bench mlm`, 10 updates of 2,048 tokens, length", "below 1 (attention alone grows)", "0"),
     "encode_length": (encode_length, "`bench encode`, 20 batches of 2,048 tokens, length", "below 1 (attention alone grows)", "0"),
-    "encode": (encode, "`encode` with `tiny`, sentences", "1", "0 (streamed)"),
-    "means": (means, "`shift means` with `tiny`, sentences", "1", "0 (streamed)"),
+    "encode": (encode, "`encode` with `tiny`, sentences", "1", "below 1 (token ids)"),
+    "means": (means, "`shift means` with `tiny`, sentences", "1", "0 (blocks of text)"),
     "word_align": (word_align, "`word-align`, pairs of 19 words", "1", "1"),
     "dictionary": (dictionary, "`align words`, dictionary and vocabulary, 100 dimensions", "1", "1"),
-    "cka": (cka, "`cka`, sentences of 100 dimensions", "1", "0 (streamed)"),
+    "cka": (cka, "`cka`, sentences of 100 dimensions", "1", "1 up to 1 GiB, then 0"),
     "retrieve": (retrieve, "`retrieve --retrieval csls`, sentences of 100 dimensions", "2", "1"),
     "mine": (mine, "`mine`, sentences of 32 dimensions on either side", "2", "1"),
     "world_languages": (world_languages, "`world generate --sentences 200000`, languages", "1", "at most 1"),
@@ -360,20 +360,46 @@ TABLES = {
 }
 
 
+def rows_of(bench, name):
+    return sorted((row for key, row in bench.kept.items() if key.split()[0] == name), key=lambda row: row["size"])
+
+
+def exponents(rows, key):
+    """Over all sizes, and between the two largest."""
+    sizes, values = [row["size"] for row in rows], [row[key] for row in rows]
+    return f"{slope(sizes, values):.2f}, {slope(sizes[-2:], values[-2:]):.2f}"
+
+
 def show(bench, name):
     _, title, expected, expected_memory = TABLES[name]
-    rows = sorted((row for key, row in bench.kept.items() if key.split()[0] == name), key=lambda row: row["size"])
+    rows = rows_of(bench, name)
     if len(rows) < 2:
         return
     print(f"\n{title}\n")
     print("| size | wall s | CPU s | peak MB |\n| --- | --- | --- | --- |")
     for row in rows:
         print(f"| {row['size']:,} | {row['wall']:.3g} | {row['cpu']:.3g} | {row['peak'] / 1e6:.0f} |")
-    line = []
-    for what, key, wanted in (("CPU time", "cpu", expected), ("memory", "peak", expected_memory)):
-        sizes, values = [row["size"] for row in rows], [row[key] for row in rows]
-        line.append(f"{what}: exponent {slope(sizes, values):.2f}, between the two largest {slope(sizes[-2:], values[-2:]):.2f}, expected {wanted}")
-    print("\n" + "; ".join(line))
+    print(f"\nexponent over all sizes, between the two largest: CPU time {exponents(rows, 'cpu')}, expected {expected}; "
+          f"memory {exponents(rows, 'peak')}, expected {expected_memory}")
+
+
+def summary(bench):
+    """All tables as one: a row each."""
+    print("| command, what grows | sizes | CPU s | exponent | expected | peak MB | exponent | expected |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name, (_, title, expected, expected_memory) in TABLES.items():
+        rows = rows_of(bench, name)
+        if len(rows) > 1:
+            sizes, seconds, peaks = (", ".join(shown(row) for row in rows) for shown in (
+                lambda row: short(row["size"]), lambda row: f"{row['cpu']:.3g}", lambda row: f"{row['peak'] / 1e6:.0f}"))
+            print(f"| {title} | {sizes} | {seconds} | {exponents(rows, 'cpu')} | {expected} | {peaks} | {exponents(rows, 'peak')} | {expected_memory} |")
+
+
+def short(size):
+    for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return str(size)
 
 
 def main():
@@ -381,6 +407,7 @@ def main():
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="which tables; all if none is named")
     parser.add_argument("--work", type=Path, required=True, help="folder for inputs and measurements; the largest text has 10 GB, its tokens some 5")
     parser.add_argument("--show", action="store_true", help="print the tables of what was measured")
+    parser.add_argument("--summary", action="store_true", help="print one table of what was measured, a row for each command")
     parser.add_argument("--make-corpus", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--make-vectors", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -389,6 +416,8 @@ def main():
         return make_corpus(bench, options.make_corpus)
     if options.make_vectors:
         return make_vectors(bench, *options.make_vectors)
+    if options.summary:
+        return summary(bench)
     for name in options.tables or TABLES:
         if not options.show:
             TABLES[name][0](bench)
