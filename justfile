@@ -32,6 +32,10 @@ bench:
     cargo run --release -- bench encode
     cargo run --release -- bench search
 
+# Every comparison with another program that is installed; writes the tables of README and book.
+compare *ARGS:
+    python3 bench/all.py {{ARGS}}
+
 # Everything that a change must pass before it lands.
 ci:
     .ci/run

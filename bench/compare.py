@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 
+from record import record
+
 ROOT = Path(__file__).parent.parent
 SHAPES = {"8,128,256,4,4,8000": 30, "4,256,768,12,8,80000": 8}
 
@@ -86,7 +88,7 @@ def measured(command):
     return done.stdout, int(re.search(r"PEAK (\d+)", done.stdout).group(1))
 
 
-def compare(shape, steps, turns, yardstick):
+def compare(shape, steps, turns, yardstick, scaling):
     names = ["batch", "length", "dim", "heads", "layers", "vocab"]
     flags = [word for name, size in zip(names, shape.split(",")) for word in (f"--{name}", size)]
     ours = [ROOT / "target/release/isogloss", "bench", "mlm", *flags, "--steps", steps, "--json"]
@@ -103,13 +105,14 @@ def compare(shape, steps, turns, yardstick):
         out, peak = measured(torch)
         steps_torch.append(float(re.search(r"median ([\d.]+)s", out).group(1)))
         memory[1] = max(memory[1], peak)
-    single = json.loads(measured([*ours, "--threads", 1])[0].splitlines()[0])["step_s"]
+    single = json.loads(measured([*ours, "--threads", 1])[0].splitlines()[0])["step_s"] if scaling else None
     mine, theirs = statistics.median(steps_ours), statistics.median(steps_torch)
     tokens = int(shape.split(",")[0]) * int(shape.split(",")[1])
     print(f"shape {shape}: Isogloss {tokens / mine:.0f} tokens/s, PyTorch {tokens / theirs:.0f}: {theirs / mine:.2f} x"
           f" (rounds {', '.join(f'{b / a:.2f}' for a, b in zip(steps_ours, steps_torch))});"
-          f" {100 * statistics.median(shares):.0f} % of large-GEMM throughput; all threads {single / mine:.2f} x one;"
+          f" {100 * statistics.median(shares):.0f} % of large-GEMM throughput;{f' all threads {single / mine:.2f} x one;' if single else ''}"
           f" peak memory {memory[0] / 1e9:.2f} GB, PyTorch {memory[1] / 1e9:.2f} GB", flush=True)
+    record(shape, "PyTorch", [tokens / one for one in steps_ours], [tokens / one for one in steps_torch], "tokens/s")
 
 
 if __name__ == "__main__":
@@ -118,10 +121,11 @@ if __name__ == "__main__":
     parser.add_argument("--shape", action="append")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--yardstick", help="reference script to run in place of the built-in PyTorch model")
+    parser.add_argument("--no-scaling", action="store_true", help="do not run on one thread as well")
     parser.add_argument("--torch", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.torch:
         print(f"median {torch_steps(*map(int, options.torch.split(',')), options.steps):.4f}s")
     else:
         for shape in options.shape or SHAPES:
-            compare(shape, options.steps or SHAPES.get(shape, 20), options.turns, options.yardstick)
+            compare(shape, options.steps or SHAPES.get(shape, 20), options.turns, options.yardstick, not options.no_scaling)

@@ -21,6 +21,8 @@ import time
 import tomllib
 from pathlib import Path
 
+from record import record
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -188,6 +190,7 @@ def main(options):
     print(f"{options.task}, batch {options.batch}: Isogloss {mine:.0f} tokens/s, PyTorch {other:.0f}: "
           f"{statistics.median(a / b for a, b in zip(trained, theirs)):.2f} x (rounds {turns}); scoring {eval_rate:.0f} "
           f"tokens/s, {eval_rate / mine:.1f} x training; padding 0 %, PyTorch {100 * padding:.0f} %", flush=True)
+    record(options.task, "PyTorch", trained, theirs, "tokens/s")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from pathlib import Path
 import faiss
 import numpy as np
 
+from record import record
+
 
 def main():
     parser = argparse.ArgumentParser()
@@ -54,6 +56,7 @@ def main():
     for name, seconds in times.items():
         print(name, " ".join(f"{one:.2f}" for one in seconds), "s")
     print("faiss / isogloss by turns:", " ".join(f"{a / b:.2f}" for a, b in zip(times["faiss"], times["isogloss"])))
+    record(f"{options.rows} x {options.rows} x {options.dim}", "faiss", times["isogloss"], times["faiss"], "s")
 
 
 if __name__ == "__main__":

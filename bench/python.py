@@ -20,6 +20,8 @@ import isogloss
 import numpy as np
 import scipy.linalg
 
+from record import record
+
 
 def by_turns(name, ours, others, turns):
     """Prints the median time of ours and, for each other, its own and the median ratio (above 1: ours is faster)."""
@@ -35,6 +37,7 @@ def by_turns(name, ours, others, turns):
     for label, other in times.items():
         ratio = statistics.median(b / a for a, b in zip(own, other))
         print(f"    {label} {1e3 * statistics.median(other):.1f} ms, {ratio:.2f} times")
+        record(name.split(",")[0], label, own, other, "s")
 
 
 def unit(x):

@@ -26,6 +26,8 @@ import time
 
 import numpy as np
 
+from record import record
+
 HERE = pathlib.Path(__file__).parent
 ISOGLOSS = HERE.parent / "target" / "release" / "isogloss"
 
@@ -63,6 +65,8 @@ def original_word2vec(program, text, threads, *flags):
 def speed(given):
     """Words per second, skip-gram and CBOW, 100 dimensions."""
     for name, our_flags, sg in [("skip-gram", [], 1), ("CBOW", ["--cbow"], 0)]:
+        if given.kind not in (None, name):
+            continue
         rates = {}
         for _ in range(given.turns):
             with tempfile.TemporaryDirectory() as folder:
@@ -83,6 +87,8 @@ def speed(given):
             ratios = [a / b for a, b in zip(rates["isogloss"], of_peer)]
             print(f"{name}, {given.threads} threads: {peer} {statistics.median(of_peer) / 1e3:.0f} k words/s; "
                   f"isogloss is {statistics.median(ratios):.2f} x as fast ({', '.join(f'{r:.2f}' for r in ratios)})", flush=True)
+            if not peer.startswith("isogloss"):
+                record(name, peer, rates["isogloss"], of_peer, "words/s")
 
 
 def original_glove(folder, text, threads, iterations):
@@ -126,6 +132,8 @@ def glove(given):
     for name, ratios in [("counting", [b / a for a, b in counts]), ("training", [a / b for a, b in rates])]:
         print(f"{name}, {given.threads} threads: isogloss is {statistics.median(ratios):.2f} x as fast as the original "
               f"({', '.join(f'{r:.2f}' for r in ratios)})")
+    record("counting", "GloVe", *zip(*counts), "s")
+    record("training", "GloVe", *zip(*rates), "pairs/s")
 
 
 class Table:
@@ -260,6 +268,7 @@ def main():
     parser.add_argument("--muse")
     parser.add_argument("--word2vec", action="append", default=[])
     parser.add_argument("--glove")
+    parser.add_argument("--kind", choices=["skip-gram", "CBOW"], help="speed: one of the two alone")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=3)

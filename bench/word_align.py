@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from record import record
+
 
 def model(folder, vocab):
     import torch
@@ -70,6 +72,7 @@ def main():
         print(name, " ".join(f"{one:.1f}" for one in seconds), "s")
     ratios = [a / b for a, b in zip(times["simalign"], times["isogloss"])]
     print("simalign / isogloss by turns:", " ".join(f"{ratio:.2f}" for ratio in ratios))
+    record("itermax", "simalign", times["isogloss"], times["simalign"], "s")
 
 
 if __name__ == "__main__":

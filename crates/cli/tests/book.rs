@@ -124,6 +124,28 @@ fn the_readme_is_short() {
     assert!(count <= 600, "the README has {count} words; the book is the place for more");
 }
 
+/// The rows of the table of speed that `bench/all.py` writes into a page: what, beside whom, how many times as fast.
+fn speed_rows(page: &str) -> Vec<[String; 3]> {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let (_, rest) = text.split_once("<!-- speed: written by bench/all.py -->").unwrap();
+    let (table, _) = rest.split_once("<!-- /speed -->").unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(2);
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        [cells[1], cells[2], cells[3]].map(str::to_owned)
+    })
+    .collect()
+}
+
+#[test]
+fn the_readme_and_the_book_show_the_same_speed() {
+    let (short, long) = (speed_rows("README.md"), speed_rows("docs/src/benchmarks.md"));
+    assert!(short.len() >= 4 && long.len() > short.len(), "{} and {} rows", short.len(), long.len());
+    for row in short {
+        assert!(long.contains(&row), "only README has {row:?}: python bench/all.py --write");
+    }
+}
+
 /// A block of shell commands of a tutorial, and what the comments before it say about its test:
 /// `<!-- test: A => B -->` writes B for A, so that it takes seconds; `skip, REASON` leaves it out;
 /// `data` runs it where there is real data; `given` runs it with the files of [`given`].
