@@ -82,9 +82,9 @@ struct PredictedTokens<T> {
     shifted: Vec<Vec<T>>,
 }
 
-/// Positions of several weights that run through the layers together: with those of one short sentence the weights of the model are read for
-/// little.
-const ROWS_AT_ONCE: usize = 256;
+/// Positions of several weights that run through the layers and the softmax together: for those of one short sentence the weights of the
+/// model would be read, and those of the softmax rounded, for little.
+const ROWS_AT_ONCE: usize = 2048;
 
 /// Decodes the rows of a language.
 type Decoder<'a, T> = &'a dyn Fn(&Encoder, &mut Tape<'_>, usize, Var) -> Vec<T>;

@@ -15,8 +15,9 @@ pub fn vec_with_large_pages<T>(capacity: usize) -> Vec<T> {
     room
 }
 
+/// Asks for large pages where there is nothing yet.
 #[cfg(target_os = "linux")]
-fn advise(start: *const u8, bytes: usize) {
+pub(crate) fn advise(start: *const u8, bytes: usize) {
     /// What the kernel maps memory by, or a divisor of it: advice is of whole pages.
     const PAGE: usize = 64 << 10;
     let skipped = start.align_offset(PAGE);
@@ -29,8 +30,9 @@ fn advise(start: *const u8, bytes: usize) {
     unsafe { libc::madvise(start.add(skipped).cast_mut().cast(), whole, libc::MADV_HUGEPAGE) };
 }
 
+/// Large pages are not asked for on this system.
 #[cfg(not(target_os = "linux"))]
-fn advise(_start: *const u8, _bytes: usize) {}
+pub(crate) fn advise(_start: *const u8, _bytes: usize) {}
 
 #[cfg(test)]
 mod tests {

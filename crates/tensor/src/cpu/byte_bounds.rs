@@ -92,6 +92,8 @@ mod vnni {
         search: &'a TokenSearch<'a>,
         /// Words of a row.
         steps: usize,
+        /// Groups of [`ROWS`] rows, each steps x rows: what is multiplied next lies beside what was, and the loop need not
+        /// compute where a row begins.
         words: Vec<i32>,
         rounded: Vec<Rounded>,
         /// For each row, 128 times the sum of its bytes: entries are stored with 128 added.
@@ -110,13 +112,21 @@ mod vnni {
             offsets: vec![0; padded],
             best: (0..rows).map(|_| SharedBest::new()).collect(),
         };
-        let words = all.words.par_chunks_mut(steps.max(1)).zip(&mut all.rounded);
-        let hidden = search.hidden.par_chunks(search.dim.max(1));
-        words.zip(&mut all.offsets).zip(hidden).for_each(|(((words, rounded), offset), hidden)| {
-            // SAFETY: `super::run` has asked for these instructions.
-            *rounded = unsafe { round(hidden, 0, |step, word| words[step] = word as i32) };
-            let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-            *offset = 128 * bytes.map(|byte| i32::from(byte as i8)).sum::<i32>();
+        let words = all.words.par_chunks_mut((ROWS * steps).max(1));
+        let sizes = all.rounded.par_chunks_mut(ROWS).zip(all.offsets.par_chunks_mut(ROWS));
+        let hidden = search.hidden.par_chunks((ROWS * search.dim).max(1));
+        words.zip(sizes).zip(hidden).for_each(|((words, (rounded, offsets)), hidden)| {
+            let rows = hidden.chunks(search.dim).zip(rounded).zip(offsets);
+            for (row, ((hidden, rounded), offset)) in rows.enumerate() {
+                let mut sum = 0;
+                let put = |step: usize, word: u32| {
+                    words[step * ROWS + row] = word.cast_signed();
+                    sum += word.to_le_bytes().map(|byte| i32::from(byte as i8)).iter().sum::<i32>();
+                };
+                // SAFETY: `super::run` has asked for these instructions.
+                *rounded = unsafe { round(hidden, 0, put) };
+                *offset = 128 * sum;
+            }
         });
         let tasks = search.bias.len().div_ceil(TASK);
         (0..tasks).into_par_iter().with_max_len(1).for_each(|task| {
@@ -228,9 +238,8 @@ mod vnni {
                     [_mm512_loadu_si512(words), _mm512_loadu_si512(words.add(1))]
                 };
                 for (row, [low_sums, high_sums]) in sums.iter_mut().enumerate() {
-                    // SAFETY: `rows` has `ROWS` rows of `steps` words, and the panel as many steps.
-                    let word =
-                        _mm512_set1_epi32(unsafe { *rows.get_unchecked(row * steps + step) });
+                    // SAFETY: `rows` has `steps` times `ROWS` words, and the panel as many steps.
+                    let word = _mm512_set1_epi32(unsafe { *rows.get_unchecked(step * ROWS + row) });
                     *low_sums = _mm512_dpbusd_epi32(*low_sums, low, word);
                     *high_sums = _mm512_dpbusd_epi32(*high_sums, high, word);
                 }
