@@ -433,6 +433,25 @@ mod tests {
         plan.steps.iter().enumerate().map(words).collect()
     }
 
+    /// A quarter of the layers at a time, and none; all of an untrained encoder's are new already.
+    #[test]
+    fn layers_begin_anew_by_quarters() {
+        let study = Study { seeds: vec![1], ..Study::find("reinit").unwrap() };
+        let commands = commands(&planned(&study, Scale::Small).unwrap());
+        for task in ["ner", "parse"] {
+            let start = format!("transfer --task {task} ");
+            let transfers: Vec<&String> =
+                commands.iter().filter(|command| command.starts_with(&start)).collect();
+            assert_eq!(transfers.len(), 6, "{transfers:?}");
+            let new = |command: &&String| {
+                let rest = command.split("--reinit-layers ").nth(1)?;
+                Some(rest.split(' ').next().unwrap_or_default().to_owned())
+            };
+            let new: Vec<String> = transfers.iter().filter_map(new).collect();
+            assert_eq!(new, ["1-2", "3-4", "5-6", "7-8"]);
+        }
+    }
+
     #[test]
     fn the_larger_size_is_what_the_smaller_language_has() {
         let folder = tempfile::tempdir().unwrap();
