@@ -169,7 +169,7 @@ def main():
     by_turns("Procrustes, 5,000 pairs of 300",
              lambda: isogloss.align.procrustes(p, q, normalize="none", device="cpu"),
              {"scipy, in f32": lambda: scipy.linalg.orthogonal_procrustes(p, q),
-              # What ours is computed in, from the same f32.
+              # The precision of our sums and decomposition, from the same f32.
               "scipy, in f64": lambda: scipy.linalg.orthogonal_procrustes(p.astype(float), q.astype(float))}, turns)
 
     words = [f"w{n}" for n in range(5000)]
