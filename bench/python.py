@@ -1,7 +1,7 @@
 """The Python package against what one would use instead, by turns in one process: medians of the ratios of neighbouring runs.
 
     pip install isogloss-*.whl numpy scipy faiss-cpu torch
-    python bench/python.py [--turns 5]
+    python bench/python.py [--turns 5] [--only CKA]
 
 faiss-cpu, torch and fast_align (on the PATH) are left out, with a line that says so, where they are not installed.
 """
@@ -23,12 +23,20 @@ import scipy.linalg
 from record import record
 
 
+# OpenBLAS's threads spin for a while after a call, waiting for another one, and so slow down whatever comes next.
+PAUSE = 0.2
+ONLY = ""
+
+
 def by_turns(name, ours, others, turns):
     """Prints the median time of ours and, for each other, its own and the median ratio (above 1: ours is faster)."""
+    if ONLY not in name:
+        return
     ours(), [other() for other in others.values()]
     times = {label: [] for label in ["isogloss", *others]}
     for _ in range(turns):
         for label, run in [("isogloss", ours), *others.items()]:
+            time.sleep(PAUSE)
             start = time.perf_counter()
             run()
             times[label].append(time.perf_counter() - start)
@@ -128,7 +136,9 @@ def fast_align(pairs):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--turns", type=int, default=5)
-    turns = parser.parse_args().turns
+    parser.add_argument("--only", default="", help="only what has this in its name: retrieve, CKA, Procrustes, word_align")
+    global ONLY
+    turns, ONLY = (arguments := parser.parse_args()).turns, arguments.only
     isogloss.set_progress(False)
     print(f"isogloss {isogloss.__version__}, {os.cpu_count()} cores, numpy {np.__version__}, {turns} turns")
     has = lambda name: importlib.util.find_spec(name) is not None
@@ -162,7 +172,7 @@ def main():
     by_turns("Procrustes, 5,000 pairs of 300",
              lambda: isogloss.align.procrustes(p, q, normalize="none", device="cpu"),
              {"scipy, in f32": lambda: scipy.linalg.orthogonal_procrustes(p, q),
-              # What ours is computed in, from the same f32.
+              # The precision of our sums and decomposition, from the same f32.
               "scipy, in f64": lambda: scipy.linalg.orthogonal_procrustes(p.astype(float), q.astype(float))}, turns)
 
     words = [f"w{n}" for n in range(5000)]

@@ -128,10 +128,9 @@ fn copied<T: numpy::Element + Copy>(
 ) -> Vec<f32> {
     // A slice may also be in the order of Fortran.
     match array.as_slice() {
+        // The memory of a large copy is new to the process, and faulting it in takes longer than writing it.
         Ok(values) if array.is_c_contiguous() && values.len() >= LARGE => {
-            let mut copy = tensor::vec_with_large_pages(values.len());
-            copy.par_extend(values.par_iter().with_min_len(LARGE / 4).map(|&x| to_f32(x)));
-            copy
+            values.par_iter().with_min_len(LARGE / 4).map(|&x| to_f32(x)).collect()
         }
         Ok(values) if array.is_c_contiguous() => values.iter().map(|&x| to_f32(x)).collect(),
         _ => array.as_array().iter().map(|&x| to_f32(x)).collect(),

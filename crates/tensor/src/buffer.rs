@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cuda::DeviceBlock;
 use crate::kernels::MatrixPrecision;
-use crate::pages;
 
 /// A cache line of host memory: the unit in which it is allocated, so that rows are aligned.
 #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
@@ -105,11 +104,7 @@ impl HostBuffer {
     pub(crate) fn take(pool: &Arc<Pool>, len: usize) -> Self {
         let lines = size_class(len.div_ceil(LINE));
         let recycled = pool.take(lines);
-        let lines = recycled.unwrap_or_else(|| {
-            let fresh: Vec<BufferLine> = bytemuck::zeroed_vec(lines);
-            pages::advise(fresh.as_ptr().cast(), size_of_val(fresh.as_slice()));
-            fresh
-        });
+        let lines = recycled.unwrap_or_else(|| bytemuck::zeroed_vec(lines));
         let mut buffer = Self { lines, len, pool: Arc::clone(pool) };
         if cfg!(debug_assertions) {
             // A kernel that reads before it writes shows itself.
