@@ -140,7 +140,12 @@ fn speed_rows(page: &str) -> Vec<[String; 3]> {
 #[test]
 fn the_readme_and_the_book_show_the_same_speed() {
     let (short, long) = (speed_rows("README.md"), speed_rows("docs/src/benchmarks.md"));
-    assert!(short.len() >= 4 && long.len() > short.len(), "{} and {} rows", short.len(), long.len());
+    assert!(
+        short.len() >= 4 && long.len() > short.len(),
+        "{} and {} rows",
+        short.len(),
+        long.len()
+    );
     for row in short {
         assert!(long.contains(&row), "only README has {row:?}: python bench/all.py --write");
     }
