@@ -113,7 +113,7 @@ def pretrain(inputs):
     if inputs.quick:
         return [["compare.py", "--shape", "8,128,256,4,4,8000", "--turns", 1, "--steps", 6]]
     return [["compare.py", "--no-scaling", "--turns", 5, "--shape", "8,128,256,4,4,8000"],
-            ["compare.py", "--no-scaling", "--turns", 2, "--shape", "4,256,768,12,8,80000", "--steps", 4]]
+            ["compare.py", "--no-scaling", "--turns", 2, "--shape", "4,256,768,12,8,80000", "--steps", 3]]
 
 
 def finetune(inputs):
@@ -132,7 +132,7 @@ def encode(inputs):
 
 
 def tokenise(inputs):
-    size = ["--turns", 1] if inputs.quick else []
+    size = ["--turns", 1 if inputs.quick else 2]
     text = f"{inputs.data}/text/en.{'docs' if inputs.quick else 'lit'}.txt.zst"
     return [["tokenise.py", "--vocab", vocabulary, "--text", f"en={text}", "--case", case, *size]
             for case, vocabulary in (("BPE", inputs.bpe()), ("WordPiece", inputs.wordpieces()))]
@@ -153,7 +153,7 @@ def glove(inputs):
 
 
 def simalign(inputs):
-    size = ["--pairs", 20, "--rounds", 1] if inputs.quick else ["--pairs", 100, "--rounds", 3]
+    size = ["--pairs", 20, "--rounds", 1] if inputs.quick else ["--pairs", 80, "--rounds", 3]
     return [["word_align.py", "--isogloss", ISOGLOSS, "--vocab", f"{inputs.data}/vocab/mbert_cased_vocab.txt",
              "--bitext", f"{inputs.data}/bitext/bitext.en-fr.tsv", *size]]
 
@@ -164,7 +164,7 @@ def mine(inputs):
 
 
 def python(inputs):
-    return [["python.py", "--turns", 1 if inputs.quick else 7]]
+    return [["python.py", "--turns", 1 if inputs.quick else 5]]
 
 
 # Name, parts, Python modules, files of ISOGLOSS_DATA, programs on the PATH or built here.

@@ -274,7 +274,7 @@ def on_vectors(bench, table, sizes, dim, command):
         if not bench.has(table, [rows]):
             a, b = vectors(bench, rows, dim)
             bench.run(table, rows, [ISOGLOSS, *command(a, b), "--device", "cpu"])
-    bench.gone("a.npy", "b.npy", "a.vocab", "b.vocab", "dictionary.txt", "pairs.out", "map.npy")
+    bench.gone("a.npy", "b.npy", "a.vocab", "b.vocab", "dictionary.txt", "pairs.found.tsv", "map.npy")
 
 
 def dictionary(bench):
@@ -285,7 +285,7 @@ def dictionary(bench):
 
 def mine(bench):
     on_vectors(bench, "mine", [10**4, 3 * 10**4, 10**5, 2 * 10**5], 32, lambda a, b: [
-        "mine", "--source", a, "--target", b, "--out", bench.work / "pairs.out", "--force"])
+        "mine", "--source", a, "--target", b, "--out", bench.work / "pairs.found.tsv", "--force"])
 
 
 def retrieve(bench):
@@ -355,7 +355,7 @@ TABLES = {
     "mine": (mine, "`mine`, sentences of 32 dimensions on either side", "2", "1"),
     "world_languages": (world_languages, "`world generate --sentences 200000`, languages", "1", "at most 1"),
     "vocab_languages": (vocab_languages, "`vocab train --kind union`, languages of 50,000 sentences", "1", "at most 1"),
-    "pretrain_languages": (pretrain_languages, "`pretrain --preset no-anchors --steps 300`, languages", "below 1 (the softmax alone grows)", "at most 1"),
+    "pretrain_languages": (pretrain_languages, "`pretrain --preset no-anchors --steps 300`, languages", "below 1 (steps do not grow, text and softmax do)", "at most 1"),
     "joint_languages": (joint_languages, "`pretrain --preset default --steps 300`, languages", "below 1", "at most 1"),
 }
 

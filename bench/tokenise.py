@@ -31,7 +31,8 @@ def ours(vocab, language, text, prepared):
 def theirs(vocab, language, lines):
     from tokenizers import Tokenizer
 
-    file = Path(vocab) / f"tokenizer.{language}.json"
+    # A joint vocabulary has one tokenizer for all languages.
+    file = next(path for path in (Path(vocab) / f"tokenizer.{language}.json", Path(vocab) / "tokenizer.json") if path.exists())
     seconds = []
     for name in ("encode_batch_fast", "encode_batch"):
         encode = getattr(Tokenizer.from_file(str(file)), name)
