@@ -45,8 +45,10 @@ TABLE = [
     ("pretraining, f32, two shapes", "PyTorch, eager", "pretrain", ("8,128,256,4,4,8000", "4,256,768,12,8,80000"), "PyTorch", True),
     ("pretraining at the papers' shape, bf16, one H200", "PyTorch, compiled", "h200", ("96,256,768,12,8,80000",), "PyTorch", True),
     ("fine-tuning (NER, parsing, NLI)", "PyTorch, eager", "finetune", ("ner", "parse", "nli"), "PyTorch", True),
-    ("encoding with BERT-base", "transformers, SDPA", "encode", ("",), "transformers, sdpa", False),
-    ("encoding with BERT-base", "ONNX Runtime", "encode", ("",), "ONNX Runtime", False),
+    ("encoding with BERT-base, f32", "transformers, SDPA, sorted by length", "encode", ("f32",), "transformers, sdpa", True),
+    ("encoding with BERT-base, f32", "ONNX Runtime, sorted by length", "encode", ("f32",), "ONNX Runtime", False),
+    ("encoding with BERT-base, f32", "sentence-transformers", "encode", ("f32",), "sentence-transformers", False),
+    ("encoding with BERT-base, bf16", "transformers, SDPA, sorted by length", "encode", ("bf16",), "transformers, sdpa, bf16", False),
     ("tokenisation of English (BPE, WordPiece)", "`tokenizers`", "tokenise", ("BPE", "WordPiece"), "tokenizers", False),
     ("Word2Vec (skip-gram, CBOW)", "gensim", "word2vec", ("skip-gram", "CBOW"), "gensim", True),
     ("Word2Vec (skip-gram, CBOW)", "`word2vec.c`", "word2vec", ("skip-gram", "CBOW"), "word2vec", False),
@@ -209,16 +211,8 @@ def versions(modules):
 
 
 def results_of(output):
-    """The RESULT lines of a script; without any, the rows `| peer | tokens/s | RATIO x |` of a table that bench/hub.py prints."""
-    lines = output.splitlines()
-    found = [json.loads(line.removeprefix(MARK)) for line in lines if line.startswith(MARK)]
-    if found:
-        return found
-    rows = [re.fullmatch(r"\| *(.+?) *\| *([\d.]+) *\| *([\d.]+) x *\|", line.strip()) for line in lines]
-    rows = [(row.group(1), float(row.group(2))) for row in rows if row]
-    own = dict(rows).get("isogloss")
-    return [dict(case="", peer=name, unit="tokens/s", ours=[own], theirs=[rate], ratio=round(own / rate, 3))
-            for name, rate in rows if own and name != "isogloss"]
+    """The RESULT lines of a script."""
+    return [json.loads(line.removeprefix(MARK)) for line in output.splitlines() if line.startswith(MARK)]
 
 
 def measure(name, part, kept, stamp, again):

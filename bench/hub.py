@@ -22,6 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "crates/hub/tests/fixtures"))
 import make  # noqa: E402
+import record  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import transformers as hf  # noqa: E402
@@ -374,6 +375,9 @@ def encode_speed(work, folder, count, rounds):
     ratio = lambda own, others: ", ".join(f"{other / own:.2f}" for own, other in zip(times[own], others)) if own in times else ""
     for name, all_ in times.items():
         row(name, f"{tokens / min(all_):.0f}", ratio("Isogloss", all_), ratio("Isogloss, cpu-bf16", all_))
+    for name in [name for name in times if not name.startswith("Isogloss")]:
+        case, own = ("bf16", "Isogloss, cpu-bf16") if name.endswith("bf16") else ("f32", "Isogloss")
+        record.record(case, name, times[own], times[name], "s")
     if ours_in_bf16:
         vectors = lambda device: (with_us(device), np.load(work / "out.npy"))[1]
         print_error("Isogloss", vectors("cpu-bf16"), vectors("cpu"))

@@ -108,7 +108,7 @@ fn nonsense_is_refused_with_a_reason() {
         (&["--batch", "18446744073709551615"], "at most 100000000"),
         (&["--dim", "4611686018427387904"], "dim: 4611686018427387904 is more than"),
         (&["--threads", "100000000"], "100000000 threads are more than 4096"),
-        (&["--device", "abacus"], "possible values: auto, cpu, cuda"),
+        (&["--device", "abacus"], "possible values: auto, cpu, cpu-bf16, cuda"),
     ] {
         let output = bench(flags);
         assert_eq!(output.status.code(), Some(2), "{flags:?}");

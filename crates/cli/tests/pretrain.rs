@@ -289,7 +289,7 @@ fn wrong_requests_are_refused_with_exit_code_2() {
         (&["--encoder.positions", "0"], "encoder.positions: must not be 0"),
         (&["--encoder.positions", "8"], "batch.length: is 32, more than encoder.positions = 8"),
         (&["--set", "stages=[{steps=5,sequences=0}]"], "stages: a stage needs sequences"),
-        (&["--device", "abacus"], "[possible values: auto, cpu, cuda]"),
+        (&["--device", "abacus"], "[possible values: auto, cpu, cpu-bf16, cuda]"),
         (&["--preset", "wiki-cc"], "world generate --domain-shift"),
         (&["--encoder.headz", "5"], "headz"),
         (&["--set", "stages=[{steps=5,length=64}]"], "stages: "),
