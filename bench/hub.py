@@ -352,8 +352,8 @@ def encode_speed(work, folder, count, rounds):
     names = ("input_ids", "attention_mask", "token_type_ids")
     systems["ONNX Runtime"] = lambda: [runtime.run(None, {name: batch[name].numpy() for name in names}) for batch in batches] and None
     try:
-        import sentence_transformers as st
-        wrapped = st.SentenceTransformer(modules=[st.models.Transformer(str(folder)), st.models.Pooling(768)], device="cpu")
+        from sentence_transformers import SentenceTransformer
+        wrapped = SentenceTransformer(str(folder), device="cpu")  # a folder without modules of its own gets mean pooling
         systems["sentence-transformers"] = lambda: wrapped.encode(texts, batch_size=32) is None
     except ImportError:
         print("left out: sentence-transformers is not installed")
