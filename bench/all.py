@@ -130,7 +130,8 @@ def finetune(inputs):
 
 
 def encode(inputs):
-    return [["hub.py", "speed", "--work", inputs.work]]
+    size = ["--count", 32, "--rounds", 1] if inputs.quick else ["--count", 384, "--rounds", 2]
+    return [["hub.py", "speed", *size, "--work", inputs.work]]
 
 
 def tokenise(inputs):
