@@ -78,7 +78,7 @@ impl Matrix {
 
     /// Refuses a value that is not finite and a vector of no length, naming the first by `name`.
     pub fn check(&self, file: &str, name: impl Fn(usize) -> String) -> Result<()> {
-        // Without a branch for each value: the bits of all magnitudes, and whether an exponent is that of no number.
+        // Without a branch for each value: the bits of all magnitudes, and whether any is not finite.
         let good = |vector: &[f32]| {
             let look = |(bits, odd): (u32, bool), x: &f32| {
                 (bits | x.abs().to_bits(), odd | !x.is_finite())

@@ -525,7 +525,7 @@ impl Centre {
         let centre = |(centred, row): (&mut [f32], &usize)| {
             let mean = &self.means[&rows.group(*row)];
             let vector = read[(row - batch.start) * dim..].iter().zip(mean);
-            pulp::Arch::new().dispatch(|| {
+            tensor::dispatch!(pulp::Arch::new(), || {
                 let pairs = centred.iter_mut().zip(vector);
                 pairs.for_each(|(to, (&x, m))| *to = ((f64::from(x) - m) * self.scale) as f32);
                 square(centred)
@@ -555,7 +555,7 @@ fn means(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<(FxHashMap<u32, 
         let every = batch.clone().zip(read.chunks_exact(dim));
         for (row, vector) in every.filter(|(row, _)| rows.keeps(*row)) {
             let sum = sums.entry(rows.group(row)).or_insert_with(|| (vec![0.0; dim], 0.0));
-            largest = pulp::Arch::new().dispatch(|| {
+            largest = tensor::dispatch!(pulp::Arch::new(), || {
                 sum.0.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += f64::from(x));
                 vector.iter().fold(largest, |most, x| most.max(x.abs().to_bits()))
             });

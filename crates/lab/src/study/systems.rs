@@ -35,6 +35,20 @@ pub(super) enum PlannedSystem {
 }
 
 impl PlannedSystem {
+    /// The one encoder of all languages and its number of layers; none where each has its own, where there are static vectors, and
+    /// where the second language is a paraphrase of the first, which nothing is transferred to or translated into.
+    pub(super) fn shared_encoder(
+        &self,
+        scene: &EvaluationContext<'_>,
+    ) -> Option<(&PlannedEncoder, usize)> {
+        match self {
+            Self::Encoders { runs, one: true, layers } if !scene.materials.is_paraphrased() => {
+                Some((&runs[&scene.materials.source], *layers))
+            }
+            _ => None,
+        }
+    }
+
     /// Plans the training of a system.
     pub(super) fn plan(
         planner: &mut StudyPlanner<'_>,

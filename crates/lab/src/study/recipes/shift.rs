@@ -59,14 +59,10 @@ pub(in crate::study) fn shift(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    let PlannedSystem::Encoders { runs, one: true, layers } = made else { return Ok(()) };
+    let Some((run, layers)) = made.shared_encoder(scene) else { return Ok(()) };
     let materials = scene.materials;
-    if materials.is_paraphrased() {
-        return Ok(());
-    }
-    let run = &runs[&materials.source];
     let means = means(planner, scene, system, run)?;
-    let layer = translating_layer(*layers).to_string();
+    let layer = translating_layer(layers).to_string();
     for target in &materials.targets {
         let pair = materials.pair(target);
         let sides = (target.as_str(), materials.source.as_str());

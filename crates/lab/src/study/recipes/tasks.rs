@@ -227,13 +227,9 @@ pub(in crate::study) fn shifted_transfer(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    let PlannedSystem::Encoders { runs, one: true, layers } = made else { return Ok(()) };
-    if scene.materials.is_paraphrased() {
-        return Ok(());
-    }
-    let run = &runs[&scene.materials.source];
+    let Some((run, layers)) = made.shared_encoder(scene) else { return Ok(()) };
     let means = means(planner, scene, system, run)?;
-    let layer = shift_layer(*layers);
+    let layer = shift_layer(layers);
     for task in scene.tasks(&[Task::Nli, Task::Ner, Task::Parse]) {
         let mut draft = |row: &str, purpose: TaskUse| {
             let what = format!("transfer {}, {row}", task.name());
@@ -282,13 +278,9 @@ pub(in crate::study) fn reinit_transfer(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    let PlannedSystem::Encoders { runs, one: true, layers } = made else { return Ok(()) };
-    if scene.materials.is_paraphrased() {
-        return Ok(());
-    }
-    let run = &runs[&scene.materials.source];
+    let Some((run, layers)) = made.shared_encoder(scene) else { return Ok(()) };
     // All layers of an untrained encoder are new already.
-    let parts = if system.preset == "untrained" { Vec::new() } else { parts(*layers) };
+    let parts = if system.preset == "untrained" { Vec::new() } else { parts(layers) };
     for task in scene.tasks(&[Task::Nli, Task::Ner, Task::Parse, Task::Pos]) {
         let mut plan = |part: String, new: Option<&String>| -> Result<()> {
             let what = match new {
