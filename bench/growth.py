@@ -1,7 +1,7 @@
 """How time and memory grow: with text, vocabulary, length, pairs, sentences and languages.
 
     cargo build --release
-    ISOGLOSS_DATA=DATA python bench/growth.py --work FOLDER             # everything, some 40 minutes of one core
+    ISOGLOSS_DATA=DATA python bench/growth.py --work FOLDER             # everything, some 75 minutes of one core
     ISOGLOSS_DATA=DATA python bench/growth.py --work FOLDER corpus mine # these tables alone
     python bench/growth.py --work FOLDER --show                         # the tables of what was measured, nothing run
     python bench/growth.py --work FOLDER --summary                      # all of them as one
@@ -284,7 +284,7 @@ def dictionary(bench):
 
 
 def mine(bench):
-    on_vectors(bench, "mine", [10**4, 3 * 10**4, 10**5, 2 * 10**5], 32, lambda a, b: [
+    on_vectors(bench, "mine", [10**4, 3 * 10**4, 10**5, 2 * 10**5, 10**6], 32, lambda a, b: [
         "mine", "--source", a, "--target", b, "--out", bench.work / "pairs.found.tsv", "--force"])
 
 

@@ -238,8 +238,9 @@ mod instructions {
                 }
             }
         }
-        for (sums, registers) in sums.iter_mut().zip(registers) {
-            for (half, register) in registers.into_iter().enumerate() {
+        // By reference: arrays of registers that move are copied through memory, which takes longer than 64 pairs.
+        for (sums, registers) in sums.iter_mut().zip(&registers) {
+            for (half, &register) in registers.iter().enumerate() {
                 // SAFETY: a row of sums has two halves of 16.
                 unsafe { _mm512_storeu_ps(sums.as_mut_ptr().add(16 * half), register) };
             }
