@@ -330,10 +330,17 @@ impl Encoder {
         tape.logits(output, self.table(language), *self.bias.get(language))
     }
 
-    /// The most likely token of each row of [`EncoderOutput::output`], the first of equals.
-    pub fn best_tokens(&self, tape: &mut Tape<'_>, language: usize, output: Var) -> Vec<u32> {
+    /// The most likely token of each row of [`EncoderOutput::output`], the first of equals. The rows may be several `copies` of a
+    /// batch's that resemble each other (1 if they do not), which saves time and changes nothing.
+    pub fn best_tokens(
+        &self,
+        tape: &mut Tape<'_>,
+        language: usize,
+        output: Var,
+        copies: usize,
+    ) -> Vec<u32> {
         let output = self.transformed(tape, output);
-        tape.best_tokens(output, self.table(language), *self.bias.get(language))
+        tape.best_tokens(output, self.table(language), *self.bias.get(language), copies)
     }
 
     /// The MLM loss of the masked tokens. The result is 1 x 2: the sum of the losses, and how many

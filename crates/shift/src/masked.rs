@@ -85,7 +85,7 @@ pub fn masked_predictions(
         let mut tape = Tape::new(params, Mode::Evaluate);
         let request = Request { rows: Some(&rows), ..Request::default() };
         let encoded = encoder.encode(&mut tape, tokens.batch, request);
-        let predicted = encoder.best_tokens(&mut tape, language, encoded.output);
+        let predicted = encoder.best_tokens(&mut tape, language, encoded.output, 1);
         for (gold, predicted) in gold.into_iter().zip(predicted) {
             counts.add(gold, predicted, most_frequent, direction.users(predicted));
         }

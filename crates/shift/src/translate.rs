@@ -83,11 +83,11 @@ struct PredictedTokens<T> {
 }
 
 /// Positions of several weights that run through the layers and the softmax together: for those of one short sentence the weights of the
-/// model would be read, and those of the softmax rounded, for little.
-const ROWS_AT_ONCE: usize = 2048;
+/// model would be read, and those of the softmax rounded, for little; and those of one position share most of their search.
+const ROWS_AT_ONCE: usize = 8192;
 
-/// Decodes the rows of a language.
-type Decoder<'a, T> = &'a dyn Fn(&Encoder, &mut Tape<'_>, usize, Var) -> Vec<T>;
+/// Decodes the rows of a language, at so many weights.
+type Decoder<'a, T> = &'a dyn Fn(&Encoder, &mut Tape<'_>, usize, Var, usize) -> Vec<T>;
 
 /// A layer, a weight, and the shift there.
 struct ShiftSetting {
@@ -113,7 +113,7 @@ fn predict<T>(
     let mut tape = Tape::new(params, Mode::Evaluate);
     let request = Request { rows: Some(&inner_rows), ..Request::default() };
     let encoded = model.encode(&mut tape, batch, request);
-    let plain = decode(model, &mut tape, batch.language, encoded.output);
+    let plain = decode(model, &mut tape, batch.language, encoded.output, 1);
     // The states of the shifted layers stay where they are, and so does what is added to them.
     let states: BTreeMap<usize, (Tensor, Tensor, Indices)> = shifters
         .iter()
@@ -142,7 +142,8 @@ fn predict<T>(
         let mut tape = Tape::new(params, Mode::Evaluate);
         let request = Request { rows, ..Request::default() };
         let encoded = model.encode_from(&mut tape, &repeated, layer, moved, request);
-        let mut decoded = decode(model, &mut tape, batch.language, encoded.output).into_iter();
+        let (language, output) = (batch.language, encoded.output);
+        let mut decoded = decode(model, &mut tape, language, output, group.len()).into_iter();
         shifted.extend(group.iter().map(|_| decoded.by_ref().take(inner_ids.len()).collect()));
     }
     PredictedTokens { plain, shifted }
@@ -289,7 +290,7 @@ pub fn translate_with_probabilities(
     top: usize,
 ) -> Result<(Vec<TokenTranslation>, LikelySubwords)> {
     let asked = TranslationRequest { direction, layer, kind, alphas, sentence };
-    let decode = |encoder: &Encoder, tape: &mut Tape<'_>, language, output| {
+    let decode = |encoder: &Encoder, tape: &mut Tape<'_>, language, output, _| {
         decode_top(encoder, tape, language, output, top.max(1))
     };
     let predicted = asked.predict(model, &decode)?;

@@ -527,8 +527,15 @@ pub trait Kernels: Send + Sync {
     fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor);
 
     /// For each row, the entry of the largest logit, the first of equals; logits are never in memory whole. One that is
-    /// NaN does not count, and where none counts it is the first entry.
-    fn best_tokens(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32>;
+    /// NaN does not count, and where none counts it is the first entry. `hidden` may be several `copies` of some rows, one
+    /// after another, that resemble each other (1 if they do not): that saves time and changes nothing.
+    fn best_tokens(
+        &self,
+        hidden: &Tensor,
+        table: &Tensor,
+        bias: &Tensor,
+        copies: usize,
+    ) -> Vec<u32>;
 
     /// Cross-entropy of `softmax(h · tableᵀ + bias)` against `targets`, some rows at a time so that
     /// the logits are never in memory whole. `score` receives the sum of the losses and how many

@@ -668,7 +668,7 @@ fn best_tokens() {
                 device.tensor(rows, cols, &numbers)
             };
             let (hidden, table) = (whole(rows, 16), whole(vocabulary, 16));
-            device.kernels().best_tokens(&hidden, &table, &whole(1, vocabulary))
+            device.kernels().best_tokens(&hidden, &table, &whole(1, vocabulary), 1)
         });
         assert_eq!(best[1], best[0], "{rows} x {vocabulary}");
     }

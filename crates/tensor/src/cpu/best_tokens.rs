@@ -24,13 +24,21 @@ const BLOCKS_OF_TASK: usize = 8;
 
 /// For each row of `hidden`, the entry of the table with the largest `hidden · entry + bias`, the first of equals. Scores
 /// that are NaN do not count; where none counts, the first entry.
-pub(super) fn run(cpu: &Cpu, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32> {
+pub(super) fn run(
+    cpu: &Cpu,
+    hidden: &Tensor,
+    table: &Tensor,
+    bias: &Tensor,
+    copies: usize,
+) -> Vec<u32> {
     let search = TokenSearch {
         hidden: hidden.as_slice(),
         table: table.as_slice(),
         bias: bias.as_slice(),
         dim: table.cols(),
+        copies,
     };
+    assert!(copies > 0 && search.rows().is_multiple_of(copies), "copies of as many rows");
     byte_bounds::run(cpu, &search).unwrap_or_else(|| search.by_blocks(cpu))
 }
 
@@ -42,6 +50,8 @@ pub(super) struct TokenSearch<'a> {
     pub(super) table: &'a [f32],
     pub(super) bias: &'a [f32],
     pub(super) dim: usize,
+    /// Blocks of as many rows, of which those at one place resemble each other.
+    pub(super) copies: usize,
 }
 
 /// The highest score of each row so far, and whose it is.
@@ -157,10 +167,10 @@ mod tests {
         hidden.chunks(dim).map(best).collect()
     }
 
-    fn both_ways(numbers: &[Vec<f32>; 3], dim: usize) -> [Vec<u32>; 2] {
+    fn both_ways(numbers: &[Vec<f32>; 3], dim: usize, copies: usize) -> [Vec<u32>; 2] {
         let cpu = Cpu::new(2).unwrap();
         let [hidden, table, bias] = numbers;
-        let search = TokenSearch { hidden, table, bias, dim };
+        let search = TokenSearch { hidden, table, bias, dim, copies };
         let exact = search.by_blocks(&cpu);
         let bounded = byte_bounds::run(&cpu, &search).unwrap_or_else(|| {
             println!("this processor multiplies no bytes: only f32 was tested");
@@ -175,8 +185,40 @@ mod tests {
             for coarse in [false, true] {
                 let numbers = numbers(rows, vocabulary, dim, coarse);
                 let plain = plain(&numbers, dim);
-                for best in both_ways(&numbers, dim) {
+                for best in both_ways(&numbers, dim, 1) {
                     assert_eq!(best, plain, "{rows} x {vocabulary} x {dim}, coarse {coarse}");
+                }
+            }
+        }
+    }
+
+    /// Copies that are the same, that lie on a line or a parabola with some noise, and that have nothing in common; one row is zero and
+    /// one has a NaN.
+    #[test]
+    fn rows_that_resemble_each_other_change_nothing() {
+        let (places, vocabulary, dim) = (31, 900, 48);
+        for copies in [2, 3, 4, 6] {
+            for (line, parabola, noise) in
+                [(0.0, 0.0, 0.0), (0.3, 0.0, 0.01), (0.3, 0.05, 0.02), (0.0, 0.0, 2.0)]
+            {
+                let mut numbers = numbers(places * (copies + 1) + 2, vocabulary, dim, false);
+                let drawn = std::mem::take(&mut numbers[0]);
+                let (common, own) = drawn.split_at((places + 2) * dim);
+                let (common, ways) = common.split_at(places * dim);
+                let of_copy = |(copy, own): (usize, &[f32])| -> Vec<f32> {
+                    let alpha = copy as f32;
+                    let of = |(at, (&common, &own)): (usize, (&f32, &f32))| {
+                        let (first, second) = (ways[at % dim], ways[dim + at % dim]);
+                        common + alpha * (line * first + alpha * parabola * second) + noise * own
+                    };
+                    common.iter().zip(own).enumerate().map(of).collect()
+                };
+                numbers[0] = own.chunks(places * dim).enumerate().flat_map(of_copy).collect();
+                numbers[0][2 * dim..3 * dim].fill(0.0);
+                numbers[0][5 * dim + 7] = f32::NAN;
+                let plain = plain(&numbers, dim);
+                for best in both_ways(&numbers, dim, copies) {
+                    assert_eq!(best, plain, "{copies} copies, {line} {parabola} {noise}");
                 }
             }
         }
@@ -194,11 +236,11 @@ mod tests {
         numbers[2][77] = 90.0;
         let plain = plain(&numbers, dim);
         assert_eq!((plain[0], plain[2], plain[3]), (0, 77, 77));
-        for best in both_ways(&numbers, dim) {
+        for best in both_ways(&numbers, dim, 1) {
             assert_eq!(best, plain);
         }
         numbers[2][200] = f32::INFINITY;
-        for best in both_ways(&numbers, dim) {
+        for best in both_ways(&numbers, dim, 1) {
             assert_eq!(best[2..], [200, 200]);
         }
     }

@@ -6,6 +6,10 @@
 //! that is not below the best score so far is the score itself computed, in `f32`. The outcome is that of
 //! comparing all scores. Threads share the best scores so far; which scores are left out depends on
 //! their timing, the outcome does not.
+//!
+//! Rows that are alike, such as one position under shifts of several weights, share products: with `h ≈ Σ c_j b_j`, a
+//! combination of two or three of them by least squares, the score of `h` differs from `Σ c_j (w · b_j)` by at most
+//! `|w| |h - Σ c_j b_j|`, which the bound includes. Then only the `b_j` are multiplied by the table.
 
 #![allow(unsafe_code, reason = "instructions that not every processor has")]
 
@@ -87,48 +91,73 @@ mod vnni {
         }
     }
 
-    /// All rows as signed bytes, four to a word, and the best of each so far.
+    /// Rows that a combination is made of, at most.
+    const MOST_PARTS: usize = 3;
+    /// How far a row may be from a combination, in units of its norm over the root of the dimension: that is the standard
+    /// deviation of its scores with unrelated entries, and a bound looser by less excludes nearly all of them.
+    const LIKENESS: f64 = 0.8;
+
+    /// A row as a combination of the multiplied rows of its family; with one of these it is that row itself.
+    #[derive(Clone, Copy)]
+    struct Member {
+        row: usize,
+        /// What the sums of bytes of each part are multiplied by.
+        weights: [f32; MOST_PARTS],
+        /// What an entry's error is multiplied by in the bound, and what its norm is.
+        norm: f32,
+        error: f32,
+    }
+
+    /// Rows that share products: the rows that are multiplied, and all of them.
+    struct Family {
+        parts: Vec<usize>,
+        members: Vec<Member>,
+    }
+
+    /// What there is to [`ROWS`] multiplied rows beside their bytes.
+    struct Tile {
+        /// For each row, 128 times the sum of its bytes: entries are stored with 128 added.
+        offsets: [i32; ROWS],
+        /// Parts and members of each family of this tile.
+        parts: usize,
+        size: usize,
+        /// The members of one family after another, in the order of their parts.
+        members: Vec<Member>,
+    }
+
+    /// All rows, and the best entry of each so far.
     struct RoundedRows<'a> {
         search: &'a TokenSearch<'a>,
-        /// Words of a row.
-        steps: usize,
-        /// Groups of [`ROWS`] rows, each steps x rows: what is multiplied next lies beside what was, and the loop need not
-        /// compute where a row begins.
+        tiles: Vec<Tile>,
+        /// Tiles x steps x [`ROWS`], four signed bytes to a word: what is multiplied next lies beside what was.
         words: Vec<i32>,
-        rounded: Vec<Rounded>,
-        /// For each row, 128 times the sum of its bytes: entries are stored with 128 added.
-        offsets: Vec<i32>,
         best: Vec<SharedBest>,
     }
 
     pub(super) fn run(cpu: &Cpu, search: &TokenSearch<'_>) -> Vec<u32> {
         let rows = search.rows();
-        let (steps, padded) = (search.dim.div_ceil(4), rows.next_multiple_of(ROWS));
-        let mut all = RoundedRows {
+        let places = rows / search.copies;
+        let mut families: Vec<Family> = (0..places)
+            .into_par_iter()
+            .flat_map_iter(|place| families_of_place(search, place))
+            .collect();
+        // Families of a tile have as many parts.
+        families.sort_by_key(|family| family.parts.len());
+        let tiles = families
+            .chunk_by(|a, b| a.parts.len() == b.parts.len())
+            .flat_map(|alike| alike.chunks(ROWS / alike[0].parts.len()))
+            .collect::<Vec<_>>();
+        let (steps, tasks) = (search.dim.div_ceil(4), search.bias.len().div_ceil(TASK));
+        let mut words = vec![0; tiles.len() * steps * ROWS];
+        let tiles = tiles.into_par_iter().zip(words.par_chunks_mut((steps * ROWS).max(1)));
+        // SAFETY: `super::run` has asked for these instructions.
+        let tiles = tiles.map(|(families, words)| unsafe { tile(search, families, words) });
+        let all = RoundedRows {
             search,
-            steps,
-            words: vec![0; padded * steps],
-            rounded: vec![Rounded::default(); padded],
-            offsets: vec![0; padded],
+            tiles: tiles.collect(),
+            words,
             best: (0..rows).map(|_| SharedBest::new()).collect(),
         };
-        let words = all.words.par_chunks_mut((ROWS * steps).max(1));
-        let sizes = all.rounded.par_chunks_mut(ROWS).zip(all.offsets.par_chunks_mut(ROWS));
-        let hidden = search.hidden.par_chunks((ROWS * search.dim).max(1));
-        words.zip(sizes).zip(hidden).for_each(|((words, (rounded, offsets)), hidden)| {
-            let rows = hidden.chunks(search.dim).zip(rounded).zip(offsets);
-            for (row, ((hidden, rounded), offset)) in rows.enumerate() {
-                let mut sum = 0;
-                let put = |step: usize, word: u32| {
-                    words[step * ROWS + row] = word.cast_signed();
-                    sum += word.to_le_bytes().map(|byte| i32::from(byte as i8)).iter().sum::<i32>();
-                };
-                // SAFETY: `super::run` has asked for these instructions.
-                *rounded = unsafe { round(hidden, 0, put) };
-                *offset = 128 * sum;
-            }
-        });
-        let tasks = search.bias.len().div_ceil(TASK);
         (0..tasks).into_par_iter().with_max_len(1).for_each(|task| {
             let mut panel = cpu.scratch(steps * ENTRIES);
             let end = search.bias.len().min((task + 1) * TASK);
@@ -138,6 +167,119 @@ mod vnni {
             }
         });
         all.best.iter().map(SharedBest::id).collect()
+    }
+
+    /// The rows at one place of every copy: one family of two parts or three where these are enough, or each by itself.
+    fn families_of_place(search: &TokenSearch<'_>, place: usize) -> Vec<Family> {
+        let places = search.rows() / search.copies;
+        let rows: Vec<usize> = (0..search.copies).map(|copy| copy * places + place).collect();
+        let (first, middle, last) = (rows[0], rows[rows.len() / 2], rows[rows.len() - 1]);
+        let shared = [vec![first, last], vec![first, middle, last]].into_iter();
+        let shared = shared.filter(|parts| parts.len() < rows.len());
+        let family = shared.filter_map(|parts| combined(search, parts, &rows)).next();
+        let alone = |&row: &usize| {
+            let weights = std::array::from_fn(|part| f32::from(u8::from(part == 0)));
+            let member = Member { row, weights, norm: 0.0, error: 0.0 };
+            Family { parts: vec![row], members: vec![member] }
+        };
+        family.map_or_else(|| rows.iter().map(alone).collect(), |family| vec![family])
+    }
+
+    /// Rows as combinations of some of them; none where a row is too far from its combination. Each member's `norm` is 0 and its
+    /// `error` the distance; [`tile`] adds what the rounding of its parts adds.
+    fn combined(search: &TokenSearch<'_>, parts: Vec<usize>, rows: &[usize]) -> Option<Family> {
+        let of = |row: usize| &search.hidden[row * search.dim..][..search.dim];
+        let dot = |a: &[f32], b: &[f32]| -> f64 {
+            a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+        };
+        let mut products = [[0.0; MOST_PARTS]; MOST_PARTS];
+        for (products, &a) in products.iter_mut().zip(&parts) {
+            for (product, &b) in products.iter_mut().zip(&parts) {
+                *product = dot(of(a), of(b));
+            }
+        }
+        let tolerance = LIKENESS / (search.dim as f64).sqrt();
+        let member = |&row: &usize| {
+            let mut right = [0.0; MOST_PARTS];
+            right.iter_mut().zip(&parts).for_each(|(right, &part)| *right = dot(of(part), of(row)));
+            let weights = solve(products, right, parts.len()).map(|weight| weight as f32);
+            let mut square = 0.0;
+            for (at, &x) in of(row).iter().enumerate() {
+                let sum: f64 = parts
+                    .iter()
+                    .zip(weights)
+                    .map(|(&part, w)| f64::from(w) * f64::from(of(part)[at]))
+                    .sum();
+                square += (f64::from(x) - sum).powi(2);
+            }
+            let distance = square.sqrt();
+            // Not so where anything is NaN.
+            let like = distance <= tolerance * dot(of(row), of(row)).sqrt();
+            like.then_some(Member {
+                row,
+                weights,
+                norm: 0.0,
+                error: (distance * (1.0 + 1e-4)) as f32,
+            })
+        };
+        let members = rows.iter().map(member).collect::<Option<_>>()?;
+        Some(Family { parts, members })
+    }
+
+    /// The solution of the first `size` linear equations, by elimination; NaN or infinite where there is none.
+    fn solve(
+        mut matrix: [[f64; MOST_PARTS]; MOST_PARTS],
+        mut right: [f64; MOST_PARTS],
+        size: usize,
+    ) -> [f64; MOST_PARTS] {
+        for pivot in 0..size {
+            for row in pivot + 1..size {
+                let factor = matrix[row][pivot] / matrix[pivot][pivot];
+                for col in pivot..size {
+                    matrix[row][col] -= factor * matrix[pivot][col];
+                }
+                right[row] -= factor * right[pivot];
+            }
+        }
+        let mut solution = [0.0; MOST_PARTS];
+        for row in (0..size).rev() {
+            let known: f64 = (row + 1..size).map(|col| matrix[row][col] * solution[col]).sum();
+            solution[row] = (right[row] - known) / matrix[row][row];
+        }
+        solution
+    }
+
+    /// Rounds the parts of some families.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn tile(search: &TokenSearch<'_>, families: &[Family], words: &mut [i32]) -> Tile {
+        let dim = search.dim;
+        let mut tile = Tile {
+            offsets: [0; ROWS],
+            parts: families[0].parts.len(),
+            size: families[0].members.len(),
+            members: families.iter().flat_map(|family| &family.members).copied().collect(),
+        };
+        let mut place = 0;
+        for (family, members) in families.iter().zip(tile.members.chunks_mut(tile.size)) {
+            for (number, &row) in family.parts.iter().enumerate() {
+                let mut sum = 0;
+                let put = |step: usize, word: u32| {
+                    words[step * ROWS + place] = word.cast_signed();
+                    sum += word.to_le_bytes().map(|byte| i32::from(byte as i8)).iter().sum::<i32>();
+                };
+                let Rounded { scale, norm, error } =
+                    round(&search.hidden[row * dim..][..dim], 0, put);
+                tile.offsets[place] = 128 * sum;
+                place += 1;
+                for member in &mut *members {
+                    let weight = member.weights[number];
+                    member.norm += weight.abs() * norm;
+                    member.error += weight.abs() * error;
+                    member.weights[number] = weight * scale;
+                }
+            }
+        }
+        tile
     }
 
     /// Rounds a vector to bytes, to each of which `added` is added, and hands out words of four.
@@ -195,6 +337,34 @@ mod vnni {
         bias: [f32; ENTRIES],
     }
 
+    /// Sixteen entries of a panel, in registers.
+    struct Sixteen {
+        first: usize,
+        scales: __m512,
+        norms: __m512,
+        errors: __m512,
+        bias: __m512,
+    }
+
+    impl EntryPanel<'_> {
+        /// The first sixteen entries, or the last.
+        #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+        #[inline]
+        fn sixteen(&self, half: usize) -> Sixteen {
+            let load = |of: &[f32; ENTRIES]| {
+                // SAFETY: thirty-two numbers are two halves.
+                unsafe { _mm512_loadu_ps(of.as_chunks::<16>().0[half].as_ptr()) }
+            };
+            Sixteen {
+                first: self.first + 16 * half,
+                scales: load(&self.scales),
+                norms: load(&self.norms),
+                errors: load(&self.errors),
+                bias: load(&self.bias),
+            }
+        }
+    }
+
     impl RoundedRows<'_> {
         /// Compares some entries, from this one on, with all rows.
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
@@ -217,59 +387,68 @@ mod vnni {
                 panel.bias[at] = bias + ROUNDING_OF_BIAS * bias.abs();
             }
             panel.words = words;
-            for row in (0..self.best.len()).step_by(ROWS) {
-                self.compare_rows(row, &panel);
+            let size = dim.div_ceil(4) * ROWS;
+            for (tile, rows) in self.tiles.iter().zip(self.words.chunks(size)) {
+                match tile.parts {
+                    1 => self.compare_rows::<1>(tile, rows, &panel),
+                    2 => self.compare_rows::<2>(tile, rows, &panel),
+                    _ => self.compare_rows::<MOST_PARTS>(tile, rows, &panel),
+                }
             }
         }
 
-        /// Compares them with [`ROWS`] rows.
+        /// Compares them with the rows of a tile.
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-        fn compare_rows(&self, first: usize, panel: &EntryPanel<'_>) {
-            let steps = self.steps;
-            let rows = &self.words[first * steps..(first + ROWS) * steps];
+        fn compare_rows<const PARTS: usize>(
+            &self,
+            tile: &Tile,
+            rows: &[i32],
+            panel: &EntryPanel<'_>,
+        ) {
             let mut sums = [[_mm512_setzero_si512(); 2]; ROWS];
-            for (row, sums) in sums.iter_mut().enumerate() {
-                *sums = [_mm512_set1_epi32(-self.offsets[first + row]); 2];
+            for (sums, offset) in sums.iter_mut().zip(tile.offsets) {
+                *sums = [_mm512_set1_epi32(-offset); 2];
             }
-            for (step, words) in panel.words.chunks_exact(ENTRIES).enumerate() {
+            let steps = panel.words.chunks_exact(ENTRIES).zip(rows.chunks_exact(ROWS));
+            for (words, rows) in steps {
                 // SAFETY: thirty-two words are two registers.
                 let [low, high] = unsafe {
                     let words = words.as_ptr().cast::<__m512i>();
                     [_mm512_loadu_si512(words), _mm512_loadu_si512(words.add(1))]
                 };
-                for (row, [low_sums, high_sums]) in sums.iter_mut().enumerate() {
-                    // SAFETY: `rows` has `steps` times `ROWS` words, and the panel as many steps.
-                    let word = _mm512_set1_epi32(unsafe { *rows.get_unchecked(step * ROWS + row) });
+                for (&word, [low_sums, high_sums]) in rows.iter().zip(&mut sums) {
+                    let word = _mm512_set1_epi32(word);
                     *low_sums = _mm512_dpbusd_epi32(*low_sums, low, word);
                     *high_sums = _mm512_dpbusd_epi32(*high_sums, high, word);
                 }
             }
-            let rows = self.best.len().min(first + ROWS) - first;
-            for (row, sums) in sums[..rows].iter().enumerate() {
-                for (half, &sums) in sums.iter().enumerate() {
-                    self.sift(first + row, panel, half * 16, sums);
+            for half in 0..2 {
+                let entries = panel.sixteen(half);
+                let families =
+                    tile.members.chunks_exact(tile.size).zip(sums.as_chunks::<PARTS>().0);
+                for (members, sums) in families {
+                    let sums = std::array::from_fn(|part| _mm512_cvtepi32_ps(sums[part][half]));
+                    for member in members {
+                        self.sift::<PARTS>(member, &entries, &sums);
+                    }
                 }
             }
         }
 
-        /// Computes the scores that may be the best of a row: `sums` are those of sixteen entries.
+        /// Computes the scores that may be the best of a row: `sums` are those of sixteen entries with the parts of its family.
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
         #[inline]
-        fn sift(&self, row: usize, panel: &EntryPanel<'_>, from: usize, sums: __m512i) {
-            let Rounded { scale, norm, error } = self.rounded[row];
-            let load = |of: &[f32; ENTRIES]| {
-                // SAFETY: `from` is 0 or 16 of thirty-two.
-                unsafe { _mm512_loadu_ps(of.as_ptr().add(from)) }
-            };
-            let slack = _mm512_fmadd_ps(
-                _mm512_set1_ps(norm),
-                load(&panel.errors),
-                _mm512_mul_ps(_mm512_set1_ps(error), load(&panel.norms)),
-            );
-            let sums = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_set1_ps(scale));
-            let bounds = _mm512_fmadd_ps(sums, load(&panel.scales), load(&panel.bias));
+        fn sift<const PARTS: usize>(&self, member: &Member, of: &Sixteen, sums: &[__m512; PARTS]) {
+            let Member { row, weights, norm, error } = member;
+            let slack = _mm512_mul_ps(_mm512_set1_ps(*error), of.norms);
+            let slack = _mm512_fmadd_ps(_mm512_set1_ps(*norm), of.errors, slack);
+            let mut products = _mm512_mul_ps(sums[0], _mm512_set1_ps(weights[0]));
+            for part in 1..PARTS {
+                products = _mm512_fmadd_ps(sums[part], _mm512_set1_ps(weights[part]), products);
+            }
+            let bounds = _mm512_fmadd_ps(products, of.scales, of.bias);
             let bounds = _mm512_add_ps(bounds, slack);
-            let best = &self.best[row];
+            let best = &self.best[*row];
             // A bound that is NaN is not below: what it is of is computed.
             let mut open = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(bounds, _mm512_set1_ps(best.score()));
             if open == 0 {
@@ -281,18 +460,18 @@ mod vnni {
             while open != 0 {
                 let at = open.trailing_zeros() as usize;
                 open &= open - 1;
-                let id = panel.first + from + at;
+                let id = of.first + at;
                 if each[at] < best.score() || id >= self.search.bias.len() {
                     continue;
                 }
-                best.offer(self.score(row, id), id as u32);
+                best.offer(self.score(*row, id), id as u32);
             }
         }
 
         /// A score, in `f32`.
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
         fn score(&self, row: usize, id: usize) -> f32 {
-            let TokenSearch { hidden, table, bias, dim } = *self.search;
+            let TokenSearch { hidden, table, bias, dim, .. } = *self.search;
             let (hidden, entry) = (&hidden[row * dim..][..dim], &table[id * dim..][..dim]);
             let ((hidden, rest), (entry, rest_of_entry)) =
                 (hidden.as_chunks::<16>(), entry.as_chunks::<16>());

@@ -238,8 +238,14 @@ impl Kernels for Cpu {
         self.threads.install(|| linear::logits(self.arch, hidden, table, bias, y));
     }
 
-    fn best_tokens(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32> {
-        self.threads.install(|| best_tokens::run(self, hidden, table, bias))
+    fn best_tokens(
+        &self,
+        hidden: &Tensor,
+        table: &Tensor,
+        bias: &Tensor,
+        copies: usize,
+    ) -> Vec<u32> {
+        self.threads.install(|| best_tokens::run(self, hidden, table, bias, copies))
     }
 
     fn tied_cross_entropy(

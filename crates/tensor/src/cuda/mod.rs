@@ -395,7 +395,13 @@ impl Kernels for Cuda {
         linear::logits(self, hidden, 0..hidden.rows(), table, bias, y);
     }
 
-    fn best_tokens(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32> {
+    fn best_tokens(
+        &self,
+        hidden: &Tensor,
+        table: &Tensor,
+        bias: &Tensor,
+        _copies: usize,
+    ) -> Vec<u32> {
         search::best_tokens(self, hidden, table, bias)
     }
 

@@ -20,13 +20,20 @@ impl Tape<'_> {
         y
     }
 
-    /// For each row, the entry of the table with the largest logit, the first of equals.
+    /// For each row, the entry of the table with the largest logit, the first of equals. `hidden` may be several `copies` of some
+    /// rows that resemble each other (1 if they do not), which saves time and changes nothing.
     ///
     /// # Shapes
     /// `hidden`: rows x dim; `table`: vocabulary x dim; `bias`: 1 x vocabulary; result: a number a row.
-    pub fn best_tokens(&self, hidden: Var, table: ParamId, bias: ParamId) -> Vec<u32> {
+    pub fn best_tokens(
+        &self,
+        hidden: Var,
+        table: ParamId,
+        bias: ParamId,
+        copies: usize,
+    ) -> Vec<u32> {
         let (table, bias) = (self.params.value(table), self.params.value(bias));
-        self.device.kernels().best_tokens(self.value(hidden), table, bias)
+        self.device.kernels().best_tokens(self.value(hidden), table, bias, copies)
     }
 
     /// Cross-entropy of `softmax(hidden · tableᵀ + bias)` against `targets`. When training, the
