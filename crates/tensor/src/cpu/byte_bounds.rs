@@ -235,9 +235,8 @@ mod vnni {
         for pivot in 0..size {
             for row in pivot + 1..size {
                 let factor = matrix[row][pivot] / matrix[pivot][pivot];
-                for col in pivot..size {
-                    matrix[row][col] -= factor * matrix[pivot][col];
-                }
+                let above = matrix[pivot];
+                matrix[row].iter_mut().zip(above).for_each(|(x, above)| *x -= factor * above);
                 right[row] -= factor * right[pivot];
             }
         }
