@@ -71,7 +71,7 @@ impl Scale {
             Self::Tiny => "invented languages, minutes on two CPU cores",
             Self::Small => "real text; sized for a GPU, slow on a CPU",
             Self::Paper => {
-                "the papers' own numbers: 200 epochs of 2,083 updates, days on eight GPUs"
+                "the papers' own numbers: 200 epochs of 2,083 updates, about 19 hours on one H200"
             }
         }
     }

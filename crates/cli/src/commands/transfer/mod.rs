@@ -41,7 +41,8 @@ const EXAMPLES: &str = "Examples:
     isogloss transfer --task nli --model run --train-layers 7-12 --lr 2e-5 --batch 32 \\
         --epochs 3 --train en=multinli.tsv --dev en=dev-en.tsv --test zh=test-zh.tsv --out nli
   Target languages shifted after layer 6, alpha chosen on each dev file (Liu et al. 2020, 4.3):
-    isogloss shift means --model run --text en='en.*.txt.zst' --text zh='zh.*.txt.zst'
+    isogloss shift means --model run --text en='en.*.txt.zst' --text zh='zh.*.txt.zst' \\
+        --out run/means.safetensors
     isogloss transfer --task nli --model run --train-layers 7-12 --shift-layer 6 \\
         --train en=multinli.tsv --dev en=dev-en.tsv --dev zh=dev-zh.tsv \\
         --test zh=test-zh.tsv --out shifted
