@@ -278,15 +278,20 @@ impl MadeUp {
         let encoders = [
             "condition=untrained",
             "condition=sep-emb-l1-6",
+            "condition=sep-l1-6",
             "condition=no-anchors steps=1500",
+            "condition=default steps=1500",
             "condition=sep-l1-3",
+            "condition=no-anchors steps=3000",
+            "condition=sep-emb",
+            "condition=default steps=3000",
             "condition=no-anchors",
             "condition=default",
         ];
         let (pair, _) = languages.pairs[0];
         let target = pair.split_once('-').unwrap().1;
         for (place, encoder) in encoders.into_iter().enumerate() {
-            let level = 0.15 * place as f64 + 0.1;
+            let level = 0.08 * place as f64 + 0.1;
             let of = format!("{encoder} pair={pair}");
             for (task, measure) in TASKS {
                 let of = format!("{of} task={task} language={target} role=target");

@@ -9,12 +9,14 @@
 //!   difference to the untrained encoder ([`Control`]) includes 0, the verdict is *not measured*. A quantity that is worse than
 //!   the untrained encoder's can fail, and cannot hold.
 //! - Fewer than three seeds give no verdict.
+//! - Where encoders or conditions are ranked, they are what is permuted: seeds that repeat the same encoders are one sample of
+//!   them, and their agreement is no evidence that other encoders would be ranked alike.
 //! - Where the quantity is that of the best layer, weight or system, the other seeds select it (leave-one-out,
 //!   `observations::chosen_by_others`): the maximum of several would exceed any bound by selection alone.
 
 use super::data::SettingView;
 use super::observations::{Observations, SeedSample};
-use crate::statistics::{benjamini_hochberg, t_test_above};
+use crate::statistics::{RankTest, benjamini_hochberg, t_test_above};
 use terms::Estimate;
 
 /// The false discovery rate in each of the two directions.
@@ -48,7 +50,7 @@ pub(super) enum Criterion {
     Below(f64),
     /// Between two bounds.
     Within(f64, f64),
-    /// A significant rank correlation.
+    /// A significant rank correlation, or a difference of two, by permutations of what is ranked.
     Ranks,
 }
 
@@ -136,17 +138,15 @@ pub(super) enum Evidence {
     Seeds(SeedSample),
     /// A correlation, seed by seed: tested on Fisher's z, where it is nearly normal.
     Correlations(SeedSample),
-    /// A rank correlation with its permutation tests.
+    /// A rank correlation, or a difference of two, with its permutation test.
     Ranks {
-        /// Spearman's correlation.
-        rho: f64,
-        /// The share of all permutations that reach it.
-        p: f64,
-        /// The share of all permutations that do not exceed it.
-        p_reverse: f64,
-        /// The number of pairs.
+        /// `ρ` or `Δρ`.
+        symbol: &'static str,
+        /// The correlation and its p-values.
+        test: RankTest,
+        /// The number of items that are ranked.
         n: usize,
-        /// The number of seeds behind each mean.
+        /// The number of seeds behind each of them.
         seeds: usize,
     },
     /// The quantity is undefined: its reference shows no effect itself.
@@ -356,9 +356,9 @@ fn of_evidence(criterion: Criterion, evidence: &Evidence) -> Tested {
             (Some(Verdict::OneSeed), reason.to_owned(), None)
         }
         Evidence::Void(reason) => (Some(Verdict::NotMeasured), (*reason).to_owned(), None),
-        Evidence::Ranks { rho, p, p_reverse, n, seeds } => {
+        Evidence::Ranks { symbol, test: RankTest { rho, p, p_reverse }, n, seeds } => {
             let strength = format!(
-                "ρ = {}, n = {n}, {}",
+                "{symbol} = {}, n = {n}, {}",
                 signed(*rho, 2),
                 probability("p", p.min(*p_reverse))
             );
@@ -432,7 +432,7 @@ pub(super) fn printed(criterion: Criterion) -> String {
         Criterion::Above(bound) => format!("> {}", plain(bound)),
         Criterion::Below(bound) => format!("< {}", plain(bound)),
         Criterion::Within(low, high) => format!("between {} and {}", plain(low), plain(high)),
-        Criterion::Ranks => "ρ > 0 (permutation test)".to_owned(),
+        Criterion::Ranks => "> 0 (permutation test)".to_owned(),
     }
 }
 
@@ -540,7 +540,8 @@ mod tests {
     #[test]
     fn ranks_are_judged_by_chance() {
         let ranks = |rho, p, seeds| {
-            let evidence = Evidence::Ranks { rho, p, p_reverse: 1.0 - p, n: 10, seeds };
+            let test = RankTest { rho, p, p_reverse: 1.0 - p };
+            let evidence = Evidence::Ranks { symbol: "ρ", test, n: 10, seeds };
             alone(Criterion::Ranks, ClaimLine::new("", evidence))
         };
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Which measure of similarity ranks encoders as zero-shot transfer does: over conditions, layers and training steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use geometry::similarity::SimilarityMeasure;
 use terms::Task;
@@ -13,7 +13,7 @@ use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
 use crate::report::finding::{ClaimLine, Criterion, Evidence, PaperClaim};
 use crate::report::observations::{Observations, SeedSample};
-use crate::statistics::spearman;
+use crate::statistics::{RankTest, rank_difference_test, rank_test, spearman};
 
 pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
     id: "predictors",
@@ -22,40 +22,45 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
     studies: &["predictors"],
     method: "Encoders of several conditions and numbers of training steps are ranked by their zero-shot transfer, and by how \
              similar translated sentences are at their layers. Within each seed and pair of languages, Spearman's rank \
-             correlation of the two says how well a measure predicts transfer; 0 is expected by chance. Measures and \
+             correlation of the two says how well a measure predicts transfer; 0 is expected by chance. The test permutes \
+             encoders, each with all of its seeds and pairs: seeds repeat the same encoders, and their agreement says nothing \
+             about others. Two measures are compared by exchanging them in some of the encoders. Measures and \
              their chance levels are those of the command similarity.",
     claims: &[
         PaperClaim {
             finding: "Alignment of translated sentences (MEXA) predicts zero-shot transfer",
             place: "Kargaran et al. 2025",
             paper: || "Pearson correlation .90 with tasks, over languages".to_owned(),
-            quantity: "rank correlation over encoders of MEXA (mean over layers) with transfer (Fisher's z)",
-            criterion: Criterion::Above(0.0),
-            measure: |view| by_task(view, |data, task| of(data, "mexa", None, Some(task))),
+            quantity: "rank correlation over encoders of MEXA (mean over layers) with transfer",
+            criterion: Criterion::Ranks,
+            measure: |view| {
+                by_task(view, |data, task| predicts(&similar(data, "mexa", None), data, task))
+            },
         },
         PaperClaim {
             finding: "Neuron-wise correlation predicts zero-shot transfer better than CKA",
             place: "Del & Fishel 2022",
             paper: || "shown in figures: CKA fits transfer poorly".to_owned(),
             quantity: "rank correlation with transfer, of ANC minus of CKA (means over layers)",
-            criterion: Criterion::Above(0.0),
+            criterion: Criterion::Ranks,
             measure: |view| {
-                let data = view.study("predictors");
-                let line = |task: Task| {
-                    let [anc, cka] = ["anc", "cka"].map(|name| of(&data, name, None, Some(task)));
-                    ClaimLine::new(task.title(), Evidence::Seeds(anc.minus(&cka)))
-                };
-                measured_tasks(&data).into_iter().map(line).collect()
+                by_task(view, |data, task| {
+                    let [anc, cka] = ["anc", "cka"].map(|name| similar(data, name, None));
+                    let blocks = blocks([&anc, &cka, &transfer(data, task)]);
+                    evidence("\u{394}\u{3c1}", &blocks, rank_difference_test)
+                })
             },
         },
         PaperClaim {
             finding: "Alignment of the embeddings predicts zero-shot transfer",
             place: "Deshpande et al. 2022",
             paper: || "rank correlation .94 with NLI, of aligned static embeddings".to_owned(),
-            quantity: "rank correlation over encoders of weak alignment at layer 0 with transfer (Fisher's z)",
-            criterion: Criterion::Above(0.0),
+            quantity: "rank correlation over encoders of weak alignment at layer 0 with transfer",
+            criterion: Criterion::Ranks,
             measure: |view| {
-                by_task(view, |data, task| of(data, "weak-alignment", Some("0"), Some(task)))
+                by_task(view, |data, task| {
+                    predicts(&similar(data, "weak-alignment", Some("0")), data, task)
+                })
             },
         },
     ],
@@ -74,54 +79,96 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
     show,
 };
 
-/// A line for each task whose quantity is a correlation, seed by seed.
+/// A line for each task.
 fn by_task(
     view: &SettingView<'_>,
-    quantity: impl Fn(&StudyData<'_>, Task) -> SeedSample,
+    evidence: impl Fn(&StudyData<'_>, Task) -> Evidence,
 ) -> Vec<ClaimLine> {
     let data = view.study("predictors");
-    let line =
-        |task: Task| ClaimLine::new(task.title(), Evidence::Correlations(quantity(&data, task)));
+    let line = |task: Task| ClaimLine::new(task.title(), evidence(&data, task));
     measured_tasks(&data).into_iter().map(line).collect()
+}
+
+/// Variables of the same encoders, in the same order, in a seed and a pair of languages.
+type EncoderBlock<const N: usize> = ((u64, Option<String>), [Vec<f64>; N]);
+
+/// Some variables of the encoders that all seeds and pairs of languages have. A seed that lacks what others have is left out, as
+/// everywhere.
+fn blocks<const N: usize>(variables: [&Observations; N]) -> Vec<EncoderBlock<N>> {
+    let all = |key: &(u64, Factors)| variables.map(|one| one.0.get(key).copied());
+    let complete = variables[0].0.keys().filter(|key| all(key).iter().all(Option::is_some));
+    let mut of_seeds: BTreeMap<u64, Vec<&Factors>> = BTreeMap::new();
+    complete.for_each(|(seed, factors)| of_seeds.entry(*seed).or_default().push(factors));
+    let distinct: BTreeSet<&Factors> = of_seeds.values().flatten().copied().collect();
+    of_seeds.retain(|_, factors| factors.len() == distinct.len());
+    let mut encoders: BTreeMap<(u64, Option<String>), BTreeMap<Factors, [f64; N]>> =
+        BTreeMap::new();
+    for (seed, factors) in of_seeds.iter().flat_map(|(seed, of)| of.iter().map(|one| (*seed, *one)))
+    {
+        let mut encoder = factors.clone();
+        let pair = encoder.remove("pair");
+        let values = all(&(seed, factors.clone())).map(Option::unwrap_or_default);
+        encoders.entry((seed, pair)).or_default().insert(encoder, values);
+    }
+    let sets: Vec<BTreeSet<Factors>> =
+        encoders.values().map(|of| of.keys().cloned().collect()).collect();
+    let everywhere = |encoder: &Factors| sets.iter().all(|set| set.contains(encoder));
+    let block = |(place, of): (_, BTreeMap<Factors, [f64; N]>)| {
+        let rows = of.into_iter().filter(|(encoder, _)| everywhere(encoder));
+        let rows: Vec<[f64; N]> = rows.map(|(_, values)| values).collect();
+        (place, std::array::from_fn(|at| rows.iter().map(|row| row[at]).collect()))
+    };
+    encoders.into_iter().map(block).collect()
+}
+
+/// The evidence of a test over encoders.
+fn evidence<const N: usize>(
+    symbol: &'static str,
+    blocks: &[EncoderBlock<N>],
+    test: fn(&[[Vec<f64>; N]]) -> Option<RankTest>,
+) -> Evidence {
+    let seeds: BTreeSet<u64> = blocks.iter().map(|((seed, _), _)| *seed).collect();
+    let values: Vec<[Vec<f64>; N]> = blocks.iter().map(|(_, values)| values.clone()).collect();
+    let Some(n) = values.first().map(|block| block[0].len()) else { return Evidence::Nothing };
+    match test(&values) {
+        Some(test) => Evidence::Ranks { symbol, test, n, seeds: seeds.len() },
+        None => Evidence::Void("the encoders do not differ"),
+    }
+}
+
+/// The evidence that a variable of encoders predicts their transfer.
+fn predicts(similar: &Observations, data: &StudyData<'_>, task: Task) -> Evidence {
+    evidence("\u{3c1}", &blocks([similar, &transfer(data, task)]), rank_test)
+}
+
+/// A measure of similarity of each encoder, at a layer or as the mean over all.
+fn similar(data: &StudyData<'_>, measure: &str, layer: Option<&str>) -> Observations {
+    match layer {
+        Some(layer) => data.observations("similarity", &[("measure", measure), ("layer", layer)]),
+        None => mean_over(data.observations("similarity", &[("measure", measure)]), "layer"),
+    }
+}
+
+/// The zero-shot transfer of each encoder.
+fn transfer(data: &StudyData<'_>, task: Task) -> Observations {
+    let scores = [("task", task.name()), ("role", "target")];
+    data.observations(task.measure(), &scores).dropped("language")
 }
 
 /// The rank correlation over encoders of a measure with transfer, of each seed: the mean over pairs of languages, and over tasks
 /// where none is named. Of a measure at all layers the mean is taken.
 fn of(data: &StudyData<'_>, measure: &str, layer: Option<&str>, task: Option<Task>) -> SeedSample {
-    let similar = match layer {
-        Some(layer) => data.observations("similarity", &[("measure", measure), ("layer", layer)]),
-        None => {
-            let all = data.observations("similarity", &[("measure", measure)]);
-            mean_over(all, "layer")
-        }
-    };
+    let similar = similar(data, measure, layer);
     let tasks = task.map_or_else(|| measured_tasks(data), |task| vec![task]);
     let mut of_seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for task in tasks {
-        let scores = [("task", task.name()), ("role", "target")];
-        let transfer = data.observations(task.measure(), &scores).dropped("language");
-        for (seed, rho) in by_pair(&similar, &transfer) {
-            of_seeds.entry(seed).or_default().push(rho);
+        for ((seed, _), [values, scores]) in blocks([&similar, &transfer(data, task)]) {
+            of_seeds.entry(seed).or_default().extend(spearman(&values, &scores));
         }
     }
+    of_seeds.retain(|_, values| !values.is_empty());
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     SeedSample(of_seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
-}
-
-/// The rank correlation of each seed and pair of languages.
-fn by_pair(similar: &Observations, transfer: &Observations) -> Vec<(u64, f64)> {
-    let mut ranked: BTreeMap<(u64, Option<&String>), [Vec<f64>; 2]> = BTreeMap::new();
-    for (key, value) in &similar.0 {
-        if let Some(score) = transfer.0.get(key) {
-            let [values, scores] = ranked.entry((key.0, key.1.get("pair"))).or_default();
-            values.push(*value);
-            scores.push(*score);
-        }
-    }
-    let rho = |((seed, _), [values, scores]): (_, [Vec<f64>; 2])| {
-        Some((seed, spearman(&values, &scores)?))
-    };
-    ranked.into_iter().filter_map(rho).collect()
 }
 
 /// The mean over the levels of a factor.
@@ -154,7 +201,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         CaptionedItem::table(
             BEYOND,
             "Spearman's correlation over encoders of each measure (its mean over layers) with zero-shot transfer, within seeds \
-             and pairs of languages; means over seeds on Fisher's scale.",
+             and pairs of languages; means over seeds on Fisher's scale, with intervals over seeds of the same encoders.",
             correlations(&data, &tasks, &ranked),
         ),
         CaptionedItem::figure(
@@ -221,17 +268,14 @@ fn encoders(data: &StudyData<'_>, tasks: &[Task], ranked: &[SimilarityMeasure]) 
     let mut table = ReportTable::new(&["pair", "encoder"]);
     table.heads.extend(tasks.iter().map(|task| task.title().to_owned()));
     table.heads.extend(ranked.iter().map(|measure| measure.name().to_owned()));
-    let similar = |measure: &SimilarityMeasure, of: &str| {
-        mean_over(data.observations(of, &[("measure", measure.name())]), "layer")
-    };
     let scores: Vec<Observations> = tasks
         .iter()
-        .map(|task| {
-            let factors = [("task", task.name()), ("role", "target")];
-            data.observations(task.measure(), &factors).dropped("language")
-        })
-        .chain(ranked.iter().map(|measure| similar(measure, "similarity")))
+        .map(|task| transfer(data, *task))
+        .chain(ranked.iter().map(|measure| similar(data, measure.name(), None)))
         .collect();
+    let chance = |measure: &SimilarityMeasure| {
+        mean_over(data.observations("similarity_chance", &[("measure", measure.name())]), "layer")
+    };
     let mut systems: Vec<&Factors> =
         scores.iter().flat_map(|of| of.0.keys().map(|(_, factors)| factors)).collect();
     systems.sort();
@@ -253,7 +297,7 @@ fn encoders(data: &StudyData<'_>, tasks: &[Task], ranked: &[SimilarityMeasure]) 
     if !table.rows.is_empty() {
         let mut row = vec![TableCell::Name(String::new()), TableCell::Text("chance".to_owned())];
         row.extend(tasks.iter().map(|_| TableCell::Ours(None)));
-        row.extend(ranked.iter().map(|one| mean(&similar(one, "similarity_chance"), &|_| true)));
+        row.extend(ranked.iter().map(|one| mean(&chance(one), &|_| true)));
         table.rows.push(row);
     }
     table

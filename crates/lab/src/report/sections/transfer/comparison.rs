@@ -9,7 +9,7 @@ use crate::report::exhibit::{ReportTable, TableCell};
 use crate::report::finding::{Evidence, signed};
 use crate::report::observations::Observations;
 use crate::report::sections::parts::{pair_name, target, tasks_of_paper};
-use crate::statistics::{permutation_p, spearman};
+use crate::statistics::{rank_test, spearman};
 
 /// Transfer under a condition: of one task or of all, to one language or to all.
 fn observed(
@@ -48,12 +48,10 @@ pub(super) fn ranks(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>
     }
     let (ours, theirs): (Vec<f64>, Vec<f64>) =
         both.iter().map(|(mean, paper)| (mean.mean, *paper)).unzip();
-    match (spearman(&ours, &theirs), permutation_p(&ours, &theirs)) {
-        (Some(rho), Some((p, p_reverse))) => {
-            let seeds = both.iter().map(|(mean, _)| mean.n).min().unwrap_or(0);
-            Evidence::Ranks { rho, p, p_reverse, n: ours.len(), seeds }
-        }
-        _ => Evidence::Void("the conditions do not differ"),
+    let (n, seeds) = (ours.len(), both.iter().map(|(mean, _)| mean.n).min().unwrap_or(0));
+    match rank_test(&[[ours, theirs]]) {
+        Some(test) => Evidence::Ranks { symbol: "ρ", test, n, seeds },
+        None => Evidence::Void("the conditions do not differ"),
     }
 }
 

@@ -73,7 +73,9 @@ pub(in crate::report) const TABLE: ReportSection = ReportSection {
     }],
     fails: "Conditions do not rank as in the paper",
     numbers: |view| match comparison::ranks(&view.studies(&TOGETHER), None, None) {
-        Evidence::Ranks { rho, n, .. } => format!("\u{3c1} = {} over {n} conditions", short(rho)),
+        Evidence::Ranks { test, n, .. } => {
+            format!("\u{3c1} = {} over {n} conditions", short(test.rho))
+        }
         _ => String::new(),
     },
     show: show_table,
