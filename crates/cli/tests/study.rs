@@ -91,6 +91,23 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
         .collect();
     assert!(!open.is_empty() && open.iter().all(|verb| *verb == "transfer"), "{open:?}");
 
+    // Seeds of the one and the other would be averaged: a laboratory has results of one of them.
+    let differing = "--transfer: `--quick --epochs 1` there";
+    let reason = refused(folder, &["study", "run", "mine.toml"], 2, differing);
+    assert!(reason.contains("--lab") && reason.contains("--force"), "{reason}");
+    let before = done(folder, &["results", "--study", "mine"])["records"].clone();
+    let forced = done(folder, &["study", "run", "mine.toml", "--force"]);
+    assert_eq!(forced["run"].as_u64(), Some(open.len() as u64));
+    let records = |rows: &Value| rows.as_array().unwrap().len();
+    let now = done(folder, &["results", "--study", "mine"])["records"].clone();
+    assert_eq!(records(&now), records(&before));
+    // The former results return without a step being run.
+    std::fs::write(folder.join("mine.toml"), file).unwrap();
+    let restored = done(folder, &["study", "run", "mine.toml", "--force"]);
+    assert_eq!(restored["run"].as_u64(), Some(0));
+    assert_eq!(done(folder, &["results", "--study", "mine"])["records"], before);
+    let plan = planned(folder);
+
     // What is kept of a step says where it computed.
     let pretrained = plan["steps"].as_array().unwrap().iter().find(|s| verb(s) == Some("pretrain"));
     let step = std::fs::read(kept(folder, pretrained.unwrap()).join("step.json")).unwrap();

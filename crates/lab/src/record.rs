@@ -8,6 +8,15 @@ use serde_json::Value;
 /// What a number depends on, by name: `condition` → `no-anchors`, `layer` → `3`.
 pub type Factors = BTreeMap<String, String>;
 
+/// Whether the languages that factors name are invented: ISO 639 reserves `qaa` to `qtz` for local use.
+pub(crate) fn invented(factors: &Factors) -> Option<bool> {
+    let names = ["pair", "language", "direction"];
+    let mut codes =
+        names.iter().filter_map(|name| factors.get(*name)).flat_map(|text| text.split('-'));
+    let first = codes.next()?.as_bytes();
+    Some(matches!(first, [b'q', b'a'..=b't', b'a'..=b'z']))
+}
+
 /// Where a number or a text came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {

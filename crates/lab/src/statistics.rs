@@ -157,11 +157,7 @@ impl PermutationCounts {
 
     fn test(self) -> RankTest {
         let share = |count: u64| count as f64 / self.all as f64;
-        RankTest {
-            rho: self.observed,
-            p: share(self.reached),
-            p_reverse: share(self.not_exceeded),
-        }
+        RankTest { rho: self.observed, p: share(self.reached), p_reverse: share(self.not_exceeded) }
     }
 }
 
@@ -240,7 +236,7 @@ mod tests {
     #[test]
     fn items_and_not_blocks_are_permuted() {
         let block = [vec![1.0, 2.0, 3.0, 4.0, 5.0], vec![1.0, 3.0, 2.0, 4.0, 5.0]];
-        let (one, three) = (rank_test(&[block.clone()]), rank_test(&vec![block; 3]));
+        let (one, three) = (rank_test(std::slice::from_ref(&block)), rank_test(&vec![block; 3]));
         let (one, three) = (one.unwrap(), three.unwrap());
         assert_eq!((one.p, one.p_reverse), (three.p, three.p_reverse));
         assert!((one.rho - three.rho).abs() < 1e-12 && (one.rho - 0.9).abs() < 1e-12);

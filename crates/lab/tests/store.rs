@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use lab::record::{Factors, Origin, Record, TextRecord};
-use lab::store::{Error, RecordFilter, StepScope, Store};
+use lab::store::{Error, RecordFilter, SettingsScope, StepScope, Store};
 
 /// The environment variable of [`child_writes`]: the store, its seed, and how many batches.
 const JOB: &str = "ISOGLOSS_STORE_JOB";
@@ -70,6 +70,33 @@ fn what_was_added_comes_back_and_is_replaced_not_doubled() {
     store.add(from_ref(&newer), from_ref(&again)).unwrap();
     assert_eq!(store.records(&RecordFilter::default()).unwrap(), [second, newer]);
     assert_eq!(store.texts(&RecordFilter::default()).unwrap(), [again]);
+}
+
+/// An encoder of four layers and then one of two: layers 3 and 4 of the first must not stand beside those of the second.
+#[test]
+fn results_of_other_settings_are_refused_or_dropped() {
+    let (_folder, path) = place();
+    let store = Store::open(&path).unwrap();
+    let real = |factors: &Factors| factors["pair"] == "en-fr";
+    let scope = SettingsScope { study: "anchors", scale: "tiny", languages: "real", owns: &real };
+    let settings = |layers: &str| BTreeMap::from([("--pretrain".to_owned(), layers.to_owned())]);
+    let enter = |layers, force| store.enter_settings(&scope, &settings(layers), force).unwrap();
+    let row = |study, pair, layer| {
+        record(study, 1, "retrieval", factors([("pair", pair), ("layer", layer)]), 0.5)
+    };
+    assert!(enter("--layers 4", false).is_empty());
+    // Nothing was measured with them yet, so that others take their place.
+    assert!(enter("--layers 3", false).is_empty());
+    store.add(&[row("anchors", "en-fr", "3"), row("anchors", "qaa-qab", "3")], &[]).unwrap();
+    store.add(&[row("sharing", "en-fr", "3")], &[]).unwrap();
+    assert!(enter("--layers 3", false).is_empty());
+    assert_eq!(enter("--layers 2", false), settings("--layers 3"));
+    assert_eq!(store.records(&RecordFilter::default()).unwrap().len(), 3);
+    assert!(enter("--layers 2", true).is_empty());
+    let left = store.records(&RecordFilter::default()).unwrap();
+    let pairs: Vec<&str> = left.iter().map(|record| &*record.factors["pair"]).collect();
+    assert_eq!(pairs, ["qaa-qab", "en-fr"], "invented languages and other studies stay");
+    assert!(enter("--layers 2", false).is_empty());
 }
 
 #[test]

@@ -99,6 +99,8 @@ impl Demo {
             jobs: 1,
             threads: None,
             fresh: false,
+            // Results of an older program.
+            force: true,
             snapshots: true,
             stop: stop::listen(),
         };

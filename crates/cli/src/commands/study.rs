@@ -90,7 +90,7 @@ pub(crate) enum Study {
     Step(StepFlags),
     /// Store the results of every complete step, and run nothing.
     #[command(after_help = COLLECT_EXAMPLES)]
-    Collect(StudyChoice),
+    Collect(CollectFlags),
 }
 
 /// Flags of `study show`.
@@ -223,6 +223,28 @@ pub(crate) struct RunFlags {
     /// Run steps again that are complete.
     #[arg(long, help_heading = "Output")]
     fresh: bool,
+
+    #[command(flatten)]
+    settings: OtherSettings,
+}
+
+/// What becomes of results with other settings.
+#[derive(Args)]
+pub(crate) struct OtherSettings {
+    /// Drop the results that the laboratory has of the study with other settings (flags of pretraining and transfer, limit,
+    /// languages, definitions), which are refused otherwise. Completed steps are kept.
+    #[arg(long, help_heading = "Output")]
+    pub(super) force: bool,
+}
+
+/// Flags of `study collect`.
+#[derive(Args)]
+pub(crate) struct CollectFlags {
+    #[command(flatten)]
+    pub(super) choice: StudyChoice,
+
+    #[command(flatten)]
+    pub(super) settings: OtherSettings,
 }
 
 /// A model under a name.
@@ -297,7 +319,7 @@ impl Study {
             Study::Status(flags) => flags.status(),
             Study::Cancel(flags) => flags.cancel(),
             Study::Step(flags) => flags.run(),
-            Study::Collect(choice) => choice.collect(),
+            Study::Collect(flags) => flags.run(),
         }
     }
 }
@@ -542,6 +564,7 @@ impl RunFlags {
             jobs: self.jobs.into(),
             threads: Some(self.threads).filter(|threads| *threads > 0),
             fresh: self.fresh,
+            force: self.settings.force,
             snapshots: false,
             stop: stop::listen(),
         };

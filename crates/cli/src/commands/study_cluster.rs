@@ -10,7 +10,7 @@ use lab::study::{Laboratory, RunOptions, collect};
 use serde::Serialize;
 use serde_json::json;
 
-use super::study::{StudyChoice, lab_flag};
+use super::study::{CollectFlags, OtherSettings, StudyChoice, lab_flag};
 use super::study_view::{duration, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -96,6 +96,9 @@ pub(crate) struct SubmitFlags {
     /// Write the scripts, and submit nothing.
     #[arg(long, help_heading = "Cluster")]
     dry_run: bool,
+
+    #[command(flatten)]
+    settings: OtherSettings,
 }
 
 /// Flags of `study status` and `study cancel`.
@@ -155,6 +158,10 @@ impl SubmitFlags {
             account: self.account,
             sbatch: self.sbatch.as_ref().map(words).unwrap_or_default(),
         };
+        if !self.dry_run {
+            // Refused here, and not by the last job.
+            lab.enter_settings(&plans, self.settings.force)?;
+        }
         let program = crate::invocation::program();
         let collect = self.choice.words("collect")?;
         let submission = slurm::submit(&lab, &graph, &options, program, &collect, self.dry_run)?;
@@ -245,6 +252,7 @@ impl StepFlags {
             jobs: 1,
             threads: Some(self.threads).filter(|threads| *threads > 0),
             fresh: false,
+            force: false,
             snapshots: false,
             stop: stop::listen(),
         };
@@ -269,16 +277,17 @@ fn job() -> Option<String> {
     }
 }
 
-impl StudyChoice {
+impl CollectFlags {
     /// Stores the results of every complete step.
-    pub(super) fn collect(self) -> Result<Outcome, Failure> {
-        let plans = self.plans()?;
-        let found = collect(&Laboratory::open(&self.lab)?, &plans)?;
+    pub(super) fn run(self) -> Result<Outcome, Failure> {
+        let Self { choice, settings } = self;
+        let plans = choice.plans()?;
+        let found = collect(&Laboratory::open(&choice.lab)?, &plans, settings.force)?;
         let text = format!(
             "{} steps complete, {} open\nreport:  isogloss report{}",
             found.complete,
             found.open,
-            lab_flag(&self.lab)
+            lab_flag(&choice.lab)
         );
         Ok(Outcome::new(text, &json!({ "complete": found.complete, "open": found.open })))
     }

@@ -472,11 +472,12 @@ impl MadeUp {
             ("system=rehearsed steps=2000", 0.7, 0.8),
         ];
         let (last, old) = languages.pairs.split_last().unwrap();
+        let added = last.0.split_once('-').unwrap().1;
         for (system, new, known) in systems {
             let pairs = old.iter().map(|(pair, _)| (pair, known)).chain([(&last.0, new)]);
             for (pair, level) in pairs {
                 let target = pair.split_once('-').unwrap().1;
-                let of = format!("{system} pair={pair}");
+                let of = format!("{system} added={added} pair={pair}");
                 let ner = format!("{of} task=ner language={target} role=target");
                 self.put("new-language", "f1", &ner, level);
                 for layer in 0..=languages.layers {

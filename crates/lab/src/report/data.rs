@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
-use crate::record::{Factors, Record, TextRecord};
+use crate::record::{Factors, Record, TextRecord, invented};
 use crate::store::natural;
 use terms::{Estimate, Scale, Task};
 
@@ -95,15 +95,6 @@ fn study_of(record: &Record) -> &str {
         true => "shifted-transfer",
         false => &record.origin.study,
     }
-}
-
-/// Whether the languages that factors name are invented: ISO 639 reserves `qaa` to `qtz` for local use.
-fn invented(factors: &Factors) -> Option<bool> {
-    let names = ["pair", "language", "direction"];
-    let mut codes =
-        names.iter().filter_map(|name| factors.get(*name)).flat_map(|text| text.split('-'));
-    let first = codes.next()?.as_bytes();
-    Some(matches!(first, [b'q', b'a'..=b't', b'a'..=b'z']))
 }
 
 impl<'a> SettingView<'a> {

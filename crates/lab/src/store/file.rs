@@ -33,6 +33,13 @@ CREATE TABLE texts (
     PRIMARY KEY (study, scale, seed, name, factors)
 ) STRICT, WITHOUT ROWID;";
 
+/// The settings that the records of a study have in common.
+const SETTINGS: &str = "
+CREATE TABLE IF NOT EXISTS settings (
+    study TEXT NOT NULL, scale TEXT NOT NULL, languages TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (study, scale, languages, name)
+) STRICT, WITHOUT ROWID;";
+
 /// Opens the file, creating it where there is none, and checks that it is a store and undamaged.
 pub(super) fn open(path: &Path) -> Result<Connection> {
     if let Some(folder) = path.parent() {
@@ -48,6 +55,8 @@ pub(super) fn open(path: &Path) -> Result<Connection> {
     if !has_digests(&connection).map_err(refused)? {
         add_digests(&mut connection).map_err(refused)?;
     }
+    // Stores of older releases have no such table.
+    connection.execute_batch(SETTINGS).map_err(refused)?;
     Ok(connection)
 }
 

@@ -8,9 +8,11 @@
 mod error;
 mod file;
 mod filter;
+mod settings;
 
 pub use error::{Error, Result};
 pub use filter::{RecordFilter, natural};
+pub use settings::SettingsScope;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};

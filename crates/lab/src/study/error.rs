@@ -67,6 +67,20 @@ pub enum Error {
         /// The step's folder.
         folder: PathBuf,
     },
+    /// The laboratory has results with other settings.
+    #[error(
+        "{study} at {scale}: the laboratory has results with other settings, which cannot be averaged or compared with \
+         these:{differing}\nname another laboratory (--lab DIR), or drop those results (--force): completed steps are kept, so \
+         that the former command restores them at once"
+    )]
+    Settings {
+        /// The study.
+        study: String,
+        /// The scale.
+        scale: &'static str,
+        /// A line for each setting that differs.
+        differing: String,
+    },
     /// The run was interrupted.
     #[error("stopped; completed steps are kept, and the same command continues from here")]
     Stopped,
@@ -81,7 +95,7 @@ pub enum Error {
 impl terms::Fault for Error {
     fn is_usage(&self) -> bool {
         match self {
-            Error::Unknown { .. } | Error::Definition { .. } => true,
+            Error::Unknown { .. } | Error::Definition { .. } | Error::Settings { .. } => true,
             Error::Files(error) => error.is_usage(),
             _ => false,
         }

@@ -461,6 +461,13 @@ impl Study {
         self.conditions.iter().map(system).chain(self.systems.iter().cloned()).collect()
     }
 
+    /// Whether some of its systems are given the last language after the others.
+    pub(super) fn adds_language(&self) -> bool {
+        let adds =
+            |system: &System| matches!(system.model, SystemKind::Extended | SystemKind::Rehearsed);
+        self.systems.iter().any(adds)
+    }
+
     /// Each language that is beside an altered copy of itself, with the alteration.
     pub fn altered(&self) -> impl Iterator<Item = (&str, LanguageAlteration)> {
         let languages = self.real.iter().flat_map(|real| &real.altered);

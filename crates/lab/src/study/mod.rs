@@ -20,6 +20,7 @@ mod recipes;
 mod revision;
 mod run;
 mod runner;
+mod settings;
 mod shared_text;
 mod sizes;
 mod step;

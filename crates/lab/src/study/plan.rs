@@ -7,6 +7,7 @@ use super::extraction::{Extraction, Extractor};
 use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind};
 use super::materials::LanguageData;
 use super::recipes;
+use super::settings::StudySettings;
 use super::sizes::{CorpusSizes, SentenceCounter};
 use super::step::{StepDraft, StepId, StepList, StudyStep};
 use super::systems::PlannedSystem;
@@ -22,6 +23,10 @@ pub struct StudyPlan {
     pub steps: Vec<StudyStep>,
     /// What is extracted from their results.
     pub extractions: Vec<Extraction>,
+    /// Whether its languages are invented.
+    pub(super) invented: bool,
+    /// What its records have in common.
+    pub(super) settings: StudySettings,
     /// A line for each system that an evaluation does not apply to, and for each file that is missing.
     pub skipped: Vec<String>,
 }
@@ -48,8 +53,10 @@ impl StudyPlan {
                         lines.into_iter().for_each(|line| planner.leave_out(line));
                         materials = readable;
                     }
-                    if materials.targets.is_empty() {
-                        continue;
+                    let Some(last) = materials.targets.last() else { continue };
+                    if study.adds_language() {
+                        // The order of languages is in no other factor, and says which one was added.
+                        materials.factors.insert("added".to_owned(), last.clone());
                     }
                     let scene = EvaluationContext {
                         study,
@@ -71,7 +78,9 @@ impl StudyPlan {
             return Err(Error::definition(&study.name, "evaluate", reason, remedy));
         }
         let steps = needed(steps.into_steps(), &mut extractions);
-        Ok(Self { study: study.name.clone(), scale, steps, extractions, skipped })
+        let settings = StudySettings::of(study, scale, &steps)?;
+        let (name, invented) = (study.name.clone(), study.real.is_none());
+        Ok(Self { study: name, scale, steps, extractions, invented, settings, skipped })
     }
 }
 

@@ -64,6 +64,8 @@ pub struct RunOptions<'a> {
     pub threads: Option<usize>,
     /// Whether steps that are complete are run again.
     pub fresh: bool,
+    /// Whether results with other settings are dropped; they are refused otherwise.
+    pub force: bool,
     /// Whether pretraining saves snapshots of its weights.
     pub snapshots: bool,
     /// Set when the run is to be interrupted.
@@ -78,6 +80,7 @@ pub fn run(
     options: &RunOptions<'_>,
     observer: &mut dyn StudyObserver,
 ) -> Result<Vec<StepOutcome>> {
+    lab.enter_settings(plans, options.force)?;
     let pool = StepPool::of(plans);
     let mut running = PoolRun::new(lab, &pool, options, observer)?;
     std::thread::scope(|scope| running.run_all(scope));
@@ -345,8 +348,10 @@ pub struct Collected {
     pub open: usize,
 }
 
-/// Writes the records of every complete step of plans to the store, and runs nothing.
-pub fn collect(lab: &Laboratory, plans: &[StudyPlan]) -> Result<Collected> {
+/// Writes the records of every complete step of plans to the store, and runs nothing. Results with other settings are dropped
+/// with `force`, and refused otherwise.
+pub fn collect(lab: &Laboratory, plans: &[StudyPlan], force: bool) -> Result<Collected> {
+    lab.enter_settings(plans, force)?;
     let (store, mut found) = (lab.store()?, Collected { complete: 0, open: 0 });
     for PooledStep { step, places, .. } in &StepPool::of(plans).steps {
         if lab.result(&step.key).is_none() {

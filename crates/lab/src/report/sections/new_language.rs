@@ -4,6 +4,7 @@
 use super::ReportSection;
 use super::parts::{
     Series, chosen_difference, figure, named, over_layers, over_untrained, pair_name, pairs_of,
+    target,
 };
 use crate::draw::{Chart, short};
 use crate::report::data::{SettingView, StudyData};
@@ -69,24 +70,27 @@ pub(in crate::report) const NEW_LANGUAGE: ReportSection = ReportSection {
             quantity: "raw P@1 of the old languages, with old text minus without",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study(STUDY);
-                let pairs = pairs_of(&data, &["retrieval"]);
-                let old = pairs.split_last().map_or(&[][..], |(_, old)| old);
-                let line = |pair: &String| {
-                    let own = layers(&data, "rehearsed", Some(STEPS[1]), pair);
-                    let other = layers(&data, "all", Some(STEPS[1]), pair);
-                    let untrained = layers(&data, "untrained", None, pair);
-                    ClaimLine::new(pair_name(pair), chosen_difference(&own, &other))
-                        .against(over_untrained(&own, &untrained))
+                let line = |(data, pairs): (StudyData<'_>, Vec<String>)| {
+                    let (_, old) = pairs.split_last().expect("the new language's pair is there");
+                    let of = |pair: &String| {
+                        let own = layers(&data, "rehearsed", Some(STEPS[1]), pair);
+                        let other = layers(&data, "all", Some(STEPS[1]), pair);
+                        let untrained = layers(&data, "untrained", None, pair);
+                        ClaimLine::new(pair_name(pair), chosen_difference(&own, &other))
+                            .against(over_untrained(&own, &untrained))
+                    };
+                    old.iter().map(of).collect::<Vec<_>>()
                 };
-                old.iter().map(line).collect()
+                by_added(view).into_iter().flat_map(line).collect()
             },
         },
     ],
     fails: "A new language does not reach an old space with its embeddings alone",
     numbers: |view| {
-        let data = view.study(STUDY);
-        let Some(new) = pairs_of(&data, &["retrieval"]).pop() else { return String::new() };
+        let Some((data, mut pairs)) = by_added(view).into_iter().next() else {
+            return String::new();
+        };
+        let new = pairs.pop().unwrap_or_default();
         let of = |system: &str, steps: Option<&str>| {
             let mean = best(&data, system, steps, &new, "raw").sample().mean()?;
             Some(short(mean.mean))
@@ -134,19 +138,41 @@ fn best(
     data.best("retrieval", &factors(system, steps, pair, kind))
 }
 
-/// A line about the pair of the source and the new language, which is the last.
+/// The records of each language that was added, with its pairs of languages, that of the new language last.
+fn by_added<'a>(view: &SettingView<'a>) -> Vec<(StudyData<'a>, Vec<String>)> {
+    let data = view.study(STUDY);
+    let added = data.levels(&["retrieval"], "added", &[]);
+    let of = |language: &String| {
+        let data = data.only("added", language);
+        let mut pairs = pairs_of(&data, &["retrieval"]);
+        // False before true, and otherwise as they were.
+        pairs.sort_by_key(|pair| target(pair) == language);
+        (data, pairs)
+    };
+    let by_language: Vec<_> = added.iter().map(of).collect();
+    by_language.into_iter().filter(|(_, pairs)| !pairs.is_empty()).collect()
+}
+
+/// A line about the pair of the source and each new language.
 fn new_pair(
     view: &SettingView<'_>,
     line: impl Fn(&StudyData<'_>, &str) -> ClaimLine,
 ) -> Vec<ClaimLine> {
-    let data = view.study(STUDY);
-    let new = pairs_of(&data, &["retrieval"]).pop();
-    new.map(|pair| line(&data, &pair)).into_iter().collect()
+    let by_added = by_added(view);
+    let several = by_added.len() > 1;
+    let of = |(data, pairs): (StudyData<'_>, Vec<String>)| {
+        let new = pairs.last().expect("there is a pair");
+        let of = if several { pair_name(new) } else { String::new() };
+        ClaimLine { of, ..line(&data, new) }
+    };
+    by_added.into_iter().map(of).collect()
 }
 
 fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
-    let data = view.study(STUDY);
-    let pairs = pairs_of(&data, &["retrieval"]);
+    by_added(view).iter().flat_map(|(data, pairs)| show_added(id, data, pairs)).collect()
+}
+
+fn show_added(id: &str, data: &StudyData<'_>, pairs: &[String]) -> Vec<CaptionedItem> {
     let mut series: Vec<(&str, Vec<(&str, &str)>)> = SYSTEMS
         .map(|(system, name)| {
             (name, vec![("system", system), ("steps", STEPS[1]), ("kind", "raw")])
@@ -156,19 +182,21 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     series.push(("untrained", vec![("system", "untrained"), ("kind", "raw")]));
     let series: &Series<'_> = &series;
     let panel = |pair: &String| {
-        over_layers(&data, "retrieval", &[("pair", pair)], series, (&pair_name(pair), "P@1, raw"))
+        over_layers(data, "retrieval", &[("pair", pair)], series, (&pair_name(pair), "P@1, raw"))
     };
     let panels: Vec<Chart> = pairs.iter().filter_map(panel).collect();
+    let new = pairs.last().map_or("", |pair| target(pair));
+    let topic = format!("Retrieval of a new language, {new}");
     vec![
         CaptionedItem::figure(
             BEYOND,
             "Raw sentence retrieval by layer after 2,000 updates with the new language, which is that of the last panel.",
-            figure(named(id, "layers"), "Retrieval of a new language", &panels),
+            figure(named(id, &format!("layers-{new}")), &topic, &panels),
         ),
         CaptionedItem::table(
             BEYOND,
             "Sentence retrieval (P@1 at the best layer) and NER (F1) by updates with the new language, which is that of the last pair.",
-            table(&data, &pairs),
+            table(data, pairs),
         ),
     ]
 }
@@ -198,4 +226,25 @@ fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::data::tests::record;
+    use crate::report::data::views;
+
+    /// French comes before German in the order of pairs, and is still the one that was added.
+    #[test]
+    fn the_language_that_was_added_is_judged() {
+        let of = |pair: &str| {
+            let factors =
+                format!("system=embeddings steps=2000 added=fr pair={pair} kind=raw layer=0");
+            record(STUDY, 1, "retrieval", &factors, 0.5)
+        };
+        let records = [of("en-de"), of("en-fr")];
+        let views = views(&records, &[]);
+        let [(_, pairs)] = &by_added(&views[0])[..] else { panic!("one language was added") };
+        assert_eq!(pairs, &["en-de", "en-fr"]);
+    }
 }

@@ -1,0 +1,114 @@
+//! The settings that all records of a study have in common, entered before its records are.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::{Store, json};
+use crate::record::Factors;
+use crate::store::error::{Error, Result};
+
+/// Which records have their settings in common.
+#[derive(Clone, Copy)]
+pub struct SettingsScope<'a> {
+    /// The study.
+    pub study: &'a str,
+    /// The scale.
+    pub scale: &'a str,
+    /// The kind of its languages.
+    pub languages: &'a str,
+    /// Whether a record of the study and scale, by its factors, is of that kind.
+    pub owns: &'a dyn Fn(&Factors) -> bool,
+}
+
+impl Store {
+    /// Enters settings and gives back, by name, those that differ from the settings of records that are there; then nothing
+    /// is entered. With `force` such records are deleted. Settings of which there are no records do not count.
+    pub fn enter_settings(
+        &self,
+        scope: &SettingsScope<'_>,
+        settings: &BTreeMap<String, String>,
+        force: bool,
+    ) -> Result<BTreeMap<String, String>> {
+        let mut connection = self.connection();
+        let mut enter = || -> rusqlite::Result<_> {
+            let entering = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut differing = entered(&entering, scope)?;
+            differing.retain(|name, value| settings.get(name).is_some_and(|own| own != value));
+            if !differing.is_empty() {
+                let rows = [owned(&entering, scope, "measure")?, owned(&entering, scope, "name")?];
+                if !force && rows.iter().any(|rows| !rows.is_empty()) {
+                    return Ok(differing);
+                }
+                delete(&entering, scope, rows)?;
+            }
+            let mut insert =
+                entering.prepare("INSERT OR REPLACE INTO settings VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            for (name, value) in settings {
+                insert.execute(params![scope.study, scope.scale, scope.languages, name, value])?;
+            }
+            drop(insert);
+            entering.commit()?;
+            Ok(BTreeMap::new())
+        };
+        enter().map_err(|source| Error::sqlite(&self.path, "write to", source))
+    }
+}
+
+/// The settings that are entered.
+fn entered(
+    connection: &Connection,
+    scope: &SettingsScope<'_>,
+) -> rusqlite::Result<BTreeMap<String, String>> {
+    let sql = "SELECT name, value FROM settings WHERE study = ?1 AND scale = ?2 AND languages = ?3";
+    let mut select = connection.prepare(sql)?;
+    let rows = select.query_map(params![scope.study, scope.scale, scope.languages], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    rows.collect()
+}
+
+/// The rest of a row's primary key: seed, measure or name, and factors.
+type RowKey = (i64, String, String);
+
+/// The rows of a scope: those of the table whose key has this column.
+fn owned(
+    connection: &Connection,
+    scope: &SettingsScope<'_>,
+    column: &str,
+) -> rusqlite::Result<Vec<RowKey>> {
+    let sql = format!(
+        "SELECT seed, {column}, factors FROM {} WHERE study = ?1 AND scale = ?2",
+        of(column)
+    );
+    let mut select = connection.prepare(&sql)?;
+    let rows = select.query_map(params![scope.study, scope.scale], |row| {
+        let owned = (scope.owns)(&json(row, 2)?);
+        Ok(owned.then_some((row.get(0)?, row.get(1)?, row.get(2)?)))
+    })?;
+    rows.filter_map(rusqlite::Result::transpose).collect()
+}
+
+/// The table whose key has a column.
+fn of(column: &str) -> &'static str {
+    if column == "measure" { "records" } else { "texts" }
+}
+
+fn delete(
+    connection: &Connection,
+    scope: &SettingsScope<'_>,
+    rows: [Vec<RowKey>; 2],
+) -> rusqlite::Result<()> {
+    for (column, rows) in ["measure", "name"].into_iter().zip(rows) {
+        let mut delete = connection.prepare(&format!(
+            "DELETE FROM {} WHERE study = ?1 AND scale = ?2 AND seed = ?3 AND {column} = ?4 AND factors = ?5",
+            of(column)
+        ))?;
+        for (seed, named, factors) in rows {
+            delete.execute(params![scope.study, scope.scale, seed, named, factors])?;
+        }
+    }
+    let sql = "DELETE FROM settings WHERE study = ?1 AND scale = ?2 AND languages = ?3";
+    connection.execute(sql, params![scope.study, scope.scale, scope.languages])?;
+    Ok(())
+}
