@@ -53,6 +53,18 @@ fn links(document: &str) -> Vec<String> {
     found
 }
 
+/// The text of a page as mdBook shows it: what it includes stands in its place, with links that lead on from the page.
+fn with_included(page: &Path) -> String {
+    let text = fs::read_to_string(page).unwrap();
+    let line = |line: &str| match line.strip_prefix("{{#include ") {
+        Some(path) => {
+            fs::read_to_string(page.parent().unwrap().join(path.trim_end_matches('}'))).unwrap()
+        }
+        None => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// The anchors of a document's headings, as GitHub and mdBook name them.
 fn anchors(document: &str) -> BTreeSet<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
@@ -91,7 +103,7 @@ fn every_link_leads_somewhere() {
     documents.extend(pages(&root.join("docs/src")));
     let (mut dead, mut followed) = (Vec::new(), 0);
     for document in documents {
-        let text = fs::read_to_string(&document).unwrap();
+        let text = with_included(&document);
         for link in links(&text) {
             if link.starts_with("http://") || link.starts_with("https://") {
                 continue;
@@ -104,7 +116,7 @@ fn every_link_leads_somewhere() {
             };
             let heading = |text: String| anchor.is_empty() || anchors(&text).contains(anchor);
             let leads = match target.extension().is_some_and(|extension| extension == "md") {
-                true => fs::read_to_string(&target).is_ok_and(heading),
+                true => target.is_file() && heading(with_included(&target)),
                 false => target.exists(),
             };
             if !leads {
