@@ -142,6 +142,34 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
     assert!(found["signature"].as_str().unwrap().contains("|map:procrustes,norm:"), "{found}");
     assert_eq!(npy::read::<f64>(&folder.join("maps/layer-4.npy")).unwrap().shape, [48, 48]);
 
+    assert_eq!(found["train_overlap"], 0, "{found}");
+
+    // Pairs that the maps were learned from are no test, whether text or vectors say so, at any layer.
+    let seen = format!("{texts} --train qab={SIDE}.qab --train qaa={SIDE}.qaa --layers 2");
+    let output = isogloss(folder, &words(&seen));
+    let [printed, said] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let used = of_texts["used"].as_u64().unwrap();
+    assert!(said.contains(&format!("learned from {used} of the {used} test pairs")), "{said}");
+    assert!(printed.contains(&format!("{used} of these are test pairs")), "{printed}");
+    for side in ["qaa", "qab"] {
+        let lines = fs::read_to_string(folder.join(format!("{SIDE}.{side}"))).unwrap();
+        let other: Vec<&str> = lines.lines().rev().take(25).collect();
+        fs::write(folder.join(format!("o.{side}")), other.join("\n")).unwrap();
+        let encode = format!("encode --model run --text {side}=o.{side} --layers 2");
+        json(folder, &format!("{encode} --out o-{side}.npy"));
+        json(
+            folder,
+            &format!(
+                "encode --model run --text {side}={SIDE}.{side} --layers 2 --out p-{side}.npy"
+            ),
+        );
+    }
+    let arrays = "retrieve --source p-qab.npy --target p-qaa.npy \
+                  --train-source o-qab.npy --train-target o-qaa.npy";
+    let found = json(folder, arrays);
+    assert_eq!(found["train_overlap"], found["train"]["used"], "{found}");
+
     // Some layers keep their own numbers, in what is printed and in what is saved.
     let some = json(folder, &format!("{texts} {train} --layers 2,4 --save-maps some"));
     let numbers = |found: &Value| -> Vec<u64> {
@@ -626,6 +654,55 @@ fn the_language_of_vectors_is_told() {
     assert_eq!((found["chance"].as_f64(), test), (Some(0.5), Some(34)));
     refused(folder, "language-id --vectors a=x.npy", 2, "there is one language only");
     refused(folder, "language-id", 2, "--model");
+
+    // Every row three times: each is used once, and what is left out is counted.
+    let thrice = |values: &[f32]| -> Vec<f32> {
+        values.chunks(4).flat_map(|row| [row; 3].concat()).collect()
+    };
+    for (name, values) in [("x3.npy", &x), ("y3.npy", &y)] {
+        npy::write(&folder.join(name), &[100 * 3, 4], &thrice(&values[..400]), Precision::Single)
+            .unwrap();
+    }
+    let arguments = "language-id --vectors a=x3.npy --vectors b=y3.npy";
+    let found = json(folder, arguments);
+    for one in found["languages"].as_array().unwrap() {
+        assert_eq!((&one["test"], &one["repeated"]), (&34.into(), &200.into()), "{one}");
+    }
+    let printed = isogloss(folder, &words(arguments));
+    let printed = String::from_utf8_lossy(&printed.stdout);
+    assert!(printed.contains("; 200 with a sentence of an earlier row were left out"), "{printed}");
+}
+
+/// Sentences of text that come back, and rows of which a line is empty, are not even encoded.
+#[test]
+fn the_language_of_different_sentences_is_told() {
+    let folder = TRAINED.path();
+    let lines = |side: &str| -> Vec<String> {
+        let text = fs::read_to_string(folder.join(format!("{SIDE}.{side}"))).unwrap();
+        text.lines().map(str::to_owned).collect()
+    };
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for (one, other) in lines("qaa").into_iter().zip(lines("qab")) {
+        if rows.len() < 14 && rows.iter().all(|row| row.0 != one && row.1 != other) {
+            rows.push((one, other));
+        }
+    }
+    // A row that comes back, a sentence with another translation, one without any, and another with a known one.
+    let own = |row: usize| rows[row].clone();
+    let more = [own(3), (own(4).0, own(5).1 + " so"), (own(6).0 + " so", String::new())];
+    rows.extend(more.into_iter().chain([(own(7).0 + " ti", own(8).1)]));
+    let column = |of: fn(&(String, String)) -> &String| -> String {
+        rows.iter().map(|row| of(row).clone() + "\n").collect()
+    };
+    fs::write(folder.join("again.qaa"), column(|row| &row.0)).unwrap();
+    fs::write(folder.join("again.qab"), column(|row| &row.1)).unwrap();
+    let found = json(folder, "language-id --model run --text qaa=again.qaa --text qab=again.qab");
+    let counts = |at: usize| {
+        let one = &found["languages"][at];
+        let used = ["fitted", "train", "test"].map(|part| one[part].as_u64().unwrap());
+        (used.iter().sum::<u64>(), one["repeated"].as_u64().unwrap())
+    };
+    assert_eq!((counts(0), counts(1)), ((14, 3), (14, 3)), "{found}");
 }
 
 /// A random model of 32 neurons: what is found in it means nothing, but every number is there.
@@ -711,8 +788,28 @@ fn bad_vectors_and_dictionaries_are_named() {
     ] {
         refused(folder, &align(target, dictionary, ""), 1, expected);
     }
-    let found = json(folder, &align("b.vec", "good.txt", "--normalize none --retrieval nn"));
+    let seen = align("b.vec", "good.txt", "--normalize none --retrieval nn");
+    let found = json(folder, &seen);
     assert_eq!((&found["p_at_1"], &found["coverage"]), (&1.0.into(), &1.0.into()));
+    // One dictionary to learn from and to look up is no test, and that is said.
+    assert_eq!(found["train_overlap"], serde_json::json!({ "pairs": 2, "queries": 2 }));
+    assert!(found["unseen"].is_null());
+    let output = isogloss(folder, &words(&seen));
+    let [printed, said] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(said.contains("learned from 2 of the 2 test words (2 of 2 pairs)"), "{said}");
+    assert!(printed.contains("learned from all of these 2 words"), "{printed}");
+    fs::write(folder.join("one.txt"), "deux two\n").unwrap();
+    let some =
+        "align words --source a.vec --target b.vec --dictionary one.txt --test-dictionary good.txt";
+    let found = json(folder, some);
+    assert_eq!(found["train_overlap"], serde_json::json!({ "pairs": 1, "queries": 1 }));
+    assert_eq!(found["unseen"]["queries"], 1);
+    fs::write(folder.join("other-word.txt"), "trois three\n").unwrap();
+    let none = some.replace("one.txt", "other-word.txt");
+    assert_eq!(json(folder, &none)["train_overlap"]["queries"], 0);
+    let output = isogloss(folder, &words(&none));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("test words"));
     let tolerant = json(folder, &align("zero.vec", "good.txt", "--tolerant --normalize unit"));
     assert_eq!((&tolerant["target_words"], &tolerant["coverage"]), (&2.into(), &0.5.into()));
     // Words and pairs have each their own share.
@@ -822,7 +919,18 @@ fn many_languages_are_mapped_into_one_space() {
         let has = |language: &str| of("source") == language || of("target") == language;
         assert_eq!(pair["pivoted"], has("b") && has("c"), "{pair}");
         assert_eq!(pair["trained"], has("b"), "{pair}");
+        assert_eq!(pair["train_overlap"]["pairs"], 0, "{pair}");
     }
+    // The opposite direction of a dictionary that was learned from is no test either.
+    dictionary("a-b.test", ["a", "b"], 15..30);
+    let turned = ["--test-dictionary", "a-b=a-b.test"];
+    let output = isogloss(folder, &[&base[..], &learned, &turned, &["--json"]].concat());
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for pair in found["pairs"].as_array().unwrap() {
+        assert_eq!(pair["train_overlap"]["pairs"], 5, "{pair}");
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("warning: 5 of the 15 test pairs of a-b were learned from"), "{said}");
     assert!(folder.join("space/c.npy").is_file() && folder.join("space/a.vec").is_file());
     let lone = ["--dictionary", "b-a=b-a.txt"];
     common::refused(folder, &[&base[..], &lone].concat(), 2, "joins `c` to `a`");

@@ -133,6 +133,51 @@ fn equal_sentences_are_mined_from_text_and_from_vectors() {
     assert_eq!(best["best"]["f1"], 1.0, "{best}");
 }
 
+/// A threshold belongs to a model, a layer and a way of scoring: elsewhere it is refused, with the difference and the remedy.
+#[test]
+fn a_threshold_of_another_space_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    put("a", SOURCE);
+    put("b", TARGET);
+    put("gold", GOLD);
+    let (model, other) = (encoder(), encoder() + "-gelu-new");
+    let base = |model: &str, layer: &str| -> Vec<String> {
+        let mine =
+            ["mine", "--model", model, "--text", "en=a", "--text", "fr=b", "--layers", layer];
+        let all = [&mine[..], &["--device", "cpu", "--force", "--out", "x.tsv"]].concat();
+        all.into_iter().map(str::to_owned).collect()
+    };
+    let with = |arguments: Vec<String>, more: &[&str]| -> Vec<String> {
+        arguments.into_iter().chain(more.iter().map(|&one| one.to_owned())).collect()
+    };
+    let run = |arguments: Vec<String>| {
+        done(folder, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let refuse = |arguments: Vec<String>, expected: &str| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        refused(folder, &arguments, 1, expected)
+    };
+    let dev = run(with(base(&model, "1"), &["--gold", "gold"]));
+    assert_eq!((&dev["spaces"][0]["layer"], &dev["spaces"][1]["layer"]), (&1.into(), &1.into()));
+    put("dev.json", &dev.to_string());
+    let from = ["--threshold-from", "dev.json"];
+    assert_eq!(run(with(base(&model, "1"), &from))["threshold"], dev["best"]["threshold"]);
+    let said = refuse(with(base(&model, "0"), &from), "chosen for a source at layer 1 and not 0");
+    assert!(said.contains("--threshold "), "{said}");
+    refuse(with(base(&other, "1"), &from), "chosen for a source with the model ");
+    let wider = with(base(&model, "1"), &[&from[..], &["--neighbors", "2"]].concat());
+    refuse(wider, "mined in another way");
+    // A value that is given stands for itself.
+    run(with(base(&model, "0"), &["--threshold", "1.1"]));
+    // What an earlier version wrote does not say what it was chosen with.
+    let mut old = dev.clone();
+    old.as_object_mut().unwrap().remove("spaces");
+    put("dev.json", &old.to_string());
+    refuse(with(base(&model, "1"), &from), "does not say which model and layer");
+}
+
 #[test]
 fn bad_requests_are_refused_by_name() {
     let place = tempfile::tempdir().unwrap();

@@ -17,7 +17,9 @@ use crate::error::{Error, Result};
 use crate::learn::{
     Induction, MapFit, MapStart, Round, UnsupervisedCheck, check_unsupervised, fit, identical,
 };
-use crate::lexicon::{CandidateAccuracy, InducedPair, Lexicon, LookupAccuracy, induce};
+use crate::lexicon::{
+    CandidateAccuracy, InducedPair, Lexicon, LookupAccuracy, TrainingOverlap, induce,
+};
 use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
 use crate::predictions::{Prediction, RetrievalSpace};
@@ -118,6 +120,12 @@ pub struct AlignWordsResult {
     /// is no such word.
     #[serde(default)]
     pub different: Option<DifferentAccuracy>,
+    /// How much of the test dictionary the map was learned from; none where no dictionary was learned from.
+    #[serde(default)]
+    pub train_overlap: Option<TrainingOverlap>,
+    /// Lookup of the test words that the map was not learned from, where it was learned from some but not from all.
+    #[serde(default)]
+    pub unseen: Option<LookupAccuracy>,
     /// Names every convention that a number depends on.
     pub signature: String,
     /// What the map was first learned from.
@@ -230,6 +238,8 @@ pub fn align_words(
         pair_coverage: None,
         candidates: None,
         different: None,
+        train_overlap: None,
+        unseen: None,
         signature: signature(config, init, k),
         init,
         train_pairs: None,
@@ -239,11 +249,11 @@ pub fn align_words(
         target_words: target.as_ref().map(|target| target.words.len()),
         dim: source.matrix.cols(),
     };
-    let map = match &target {
+    let (map, learned) = match &target {
         Some(target) if init != MapInit::Map => {
             learn(config, init, k, [&source, target], &mut result, device, observer)?
         }
-        _ => saved_map(config, source.matrix.cols(), observer)?,
+        _ => (saved_map(config, source.matrix.cols(), observer)?, None),
     };
     let mapped = map.apply(&source.matrix);
     let (mut predictions, mut induced) = (Vec::new(), Vec::new());
@@ -260,6 +270,9 @@ pub fn align_words(
         }
         if let Some(lexicon) = lexicon {
             look_up(&lexicon, &scores, [&mapped, &target.matrix], device, &mut result);
+            if let Some(learned) = learned {
+                note_overlap(&lexicon, &learned, &scores, &mut result, observer);
+            }
             if config.keep > 0 {
                 predictions = lexicon.predictions(&scores, config.keep, space(init), words);
             }
@@ -291,6 +304,36 @@ fn look_up(
     result.accuracy = Some(all);
     let pairs = candidates.accuracy.queries;
     result.different = (pairs > 0).then_some(DifferentAccuracy { pairs, accuracy, candidates });
+}
+
+/// Counts the test words that the map was learned from, and looks up the others by themselves.
+fn note_overlap(
+    lexicon: &Lexicon,
+    learned: &[(u32, u32)],
+    scores: &Scores,
+    result: &mut AlignWordsResult,
+    observer: &dyn AlignObserver,
+) {
+    let learned = learned.iter().copied().collect();
+    let overlap = lexicon.overlap(&learned);
+    result.train_overlap = Some(overlap);
+    let queries = lexicon.queries().len();
+    if overlap.queries == 0 {
+        return;
+    }
+    if overlap.queries < queries {
+        result.unseen = Some(lexicon.unseen(&learned).among_all(scores)[0]);
+    }
+    // Words that are spelled alike are in a test dictionary by rights.
+    if result.init == MapInit::Dictionary {
+        observer.remark(&format!(
+            "warning: the map was learned from {} of the {queries} test words ({} of {} pairs): what is found for them is how \
+             well it fits, and no test; give dictionaries without a common source word",
+            overlap.queries,
+            overlap.pairs,
+            lexicon.pairs.len()
+        ));
+    }
 }
 
 /// What can be refused before anything is read.
@@ -379,6 +422,7 @@ fn keep_common(words: WordVectors, path: &Path, common: &Path) -> Result<WordVec
     select(&words, &rows)
 }
 
+/// The map, and the pairs that it was first learned from, where there are some.
 fn learn(
     config: &AlignWordsConfig,
     init: MapInit,
@@ -387,7 +431,7 @@ fn learn(
     result: &mut AlignWordsResult,
     device: &Device,
     observer: &dyn AlignObserver,
-) -> Result<Map> {
+) -> Result<(Map, Option<Vec<(u32, u32)>>)> {
     let dim = source.matrix.cols();
     let induction = Induction { cutoff: config.cutoff, k };
     let pairs = match init {
@@ -437,7 +481,7 @@ fn learn(
         }
         result.unsupervised = Some(check);
     }
-    Ok(map)
+    Ok((map, pairs))
 }
 
 fn training_pairs(

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tensor::Device;
-use terms::{RowCounts, interrupt};
+use terms::{RowCounts, interrupt, wilson};
 use text::RandomStreams;
 
 use crate::error::{Error, Result};
@@ -637,6 +637,12 @@ pub struct SimilarityInterval {
 }
 
 impl SimilarityInterval {
+    /// The interval of a share of `n` independent trials (Wilson 1927).
+    pub(crate) fn of_share(share: f64, n: f64) -> Self {
+        let (low, high) = wilson(share, n);
+        Self { low, high }
+    }
+
     /// The interval of a value that has the spread of what half-samples gave.
     pub(crate) fn around(value: f64, drawn: &[f64]) -> Self {
         let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;

@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use arrays::Matrix;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 use text::{Dictionary, LineRules};
 
 use crate::align::{AlignObserver, SpaceOptions, WordSpace, check_dims, read_space};
 use crate::error::{Error, Result};
-use crate::lexicon::Lexicon;
+use crate::lexicon::{Lexicon, TrainingOverlap};
 use crate::map::{CrossProduct, Map};
 use crate::normalize::{Step, describe};
 use crate::search::{Measure, Scores, unwatched};
@@ -146,6 +146,14 @@ fn between(
     })
 }
 
+/// The pairs of two languages that are learned from, the row of the first of these first.
+fn learned(dictionaries: &[LanguagePairs], a: usize, b: usize) -> FxHashSet<(u32, u32)> {
+    let all = between(dictionaries, a, b).flat_map(|(rows, first)| {
+        rows.iter().map(move |&(x, y)| if first { (x, y) } else { (y, x) })
+    });
+    all.collect()
+}
+
 /// The mean squared distance of dictionary pairs in the common space.
 fn loss(spaces: &[Matrix], maps: &[Map], dictionaries: &[LanguagePairs]) -> f64 {
     let mapped: Vec<Matrix> =
@@ -175,6 +183,10 @@ pub struct PairAccuracy {
     pub pivoted: bool,
     /// Source words of the test dictionary that have a pair.
     pub queries: usize,
+    /// How much of the test dictionary is in a dictionary of this pair, in either direction, that was learned from. Source words
+    /// of one direction are translations in the other, where they come again: it is pairs that matter.
+    #[serde(default)]
+    pub train_overlap: TrainingOverlap,
     /// P@1 with every language mapped onto the hub.
     pub p_at_1_hub: f64,
     /// P@1 with all maps learned together.
@@ -335,6 +347,17 @@ pub fn align_many(
         if lexicon.pairs.is_empty() {
             continue;
         }
+        let train_overlap = lexicon.overlap(&learned(&dictionaries, *a, *b));
+        if train_overlap.pairs > 0 {
+            observer.remark(&format!(
+                "warning: {} of the {} test pairs of {}-{} were learned from: what is found for them is how well the maps fit, \
+                 and no test; give dictionaries without a common pair",
+                train_overlap.pairs,
+                lexicon.pairs.len(),
+                config.vectors[*a].0,
+                config.vectors[*b].0
+            ));
+        }
         let look_up = |maps: &[Map]| {
             let (x, y) = (maps[*a].apply(&matrices[*a]), maps[*b].apply(&matrices[*b]));
             let scores = Scores::new(x, y, Measure::Csls { k }, device, &unwatched);
@@ -348,6 +371,7 @@ pub fn align_many(
             trained: between(&dictionaries, *a, *b).next().is_some(),
             pivoted: *pivoted,
             queries: together.queries,
+            train_overlap,
             p_at_1_hub: onto_hub.p_at_1,
             p_at_1_joint: together.p_at_1,
             p_at_1_unmapped: unmapped.p_at_1,

@@ -9,6 +9,9 @@
 //! A word whose translation is spelled like it (names, numbers, loans) is found by any system whose two
 //! languages share subwords, an untrained one included. So every accuracy is also given over the queries
 //! none of whose translations equals the query.
+//!
+//! A word that a map was learned from is no test of it. MUSE's dictionaries 0-5000 and 5000-6500 have no source word in common;
+//! how much of a test dictionary was learned from is counted ([`TrainingOverlap`]).
 
 use std::path::Path;
 
@@ -91,6 +94,23 @@ impl Lexicon {
             queries[at].1.push(target);
         }
         queries
+    }
+
+    /// How much of it is among the pairs that a map was learned from.
+    pub fn overlap(&self, learned: &FxHashSet<(u32, u32)>) -> TrainingOverlap {
+        let words: FxHashSet<u32> = learned.iter().map(|(source, _)| *source).collect();
+        TrainingOverlap {
+            pairs: self.pairs.iter().filter(|pair| learned.contains(pair)).count(),
+            queries: self.queries().iter().filter(|(source, _)| words.contains(source)).count(),
+        }
+    }
+
+    /// What is left of it without the source words that a map was learned from.
+    pub fn unseen(&self, learned: &FxHashSet<(u32, u32)>) -> Self {
+        let words: FxHashSet<u32> = learned.iter().map(|(source, _)| *source).collect();
+        let mut left = self.clone();
+        left.pairs.retain(|(source, _)| !words.contains(source));
+        left
     }
 
     /// The share of the dictionary's source words that have a pair.
@@ -177,6 +197,15 @@ impl Lexicon {
         self.accuracies(sources, &scores.ranks(&queries))
             .map(|accuracy| CandidateAccuracy { words, accuracy })
     }
+}
+
+/// How much of a test dictionary a map was learned from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrainingOverlap {
+    /// Test pairs that are training pairs.
+    pub pairs: usize,
+    /// Test words that have a training pair, with whatever translation.
+    pub queries: usize,
 }
 
 /// A pair of an induced lexicon: two words that are each other's nearest.

@@ -337,6 +337,42 @@ impl MiningScore {
     }
 }
 
+/// The space that the vectors of a side are of. A threshold that was chosen in one space says nothing of scores in another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MiningSpace {
+    /// The fingerprint of the model; none of given vectors, which do not say.
+    pub model: Option<String>,
+    /// The layer of the model, or of an array of several.
+    pub layer: Option<usize>,
+    /// The dimension.
+    pub dim: usize,
+}
+
+impl MiningSpace {
+    /// How this space differs from another in which a threshold was chosen; none where nothing is known to differ.
+    pub fn difference(&self, chosen: &Self) -> Option<String> {
+        let short = |model: &str| model.chars().take(12).collect::<String>();
+        if let (Some(theirs), Some(ours)) = (&chosen.model, &self.model)
+            && theirs != ours
+        {
+            return Some(format!("with the model {} and not {}", short(theirs), short(ours)));
+        }
+        // An array of one layer does not say which layer of a model it is.
+        if let (Some(theirs), Some(ours)) = (chosen.layer, self.layer)
+            && theirs != ours
+        {
+            return Some(format!("at layer {theirs} and not {ours}"));
+        }
+        let (theirs, ours) = (chosen.dim, self.dim);
+        (theirs != ours).then(|| format!("in {theirs} dimensions and not {ours}"))
+    }
+
+    /// Whether it is known which model and layer both are of.
+    pub fn is_comparable(&self, chosen: &Self) -> bool {
+        [self, chosen].iter().all(|space| space.model.is_some() && space.layer.is_some())
+    }
+}
+
 /// What came of mining two texts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MiningResult {
@@ -358,6 +394,10 @@ pub struct MiningResult {
     pub score: Option<MiningScore>,
     /// At the threshold that suits these gold pairs best: for a development text, whose threshold is then used elsewhere.
     pub best: Option<MiningScore>,
+    /// The spaces of the source's vectors and of the target's, which a threshold belongs to; none in results of earlier
+    /// versions.
+    #[serde(default)]
+    pub spaces: Option<[MiningSpace; 2]>,
     /// Seconds of the search alone.
     pub seconds: f64,
     /// How pairs were mined.
@@ -381,6 +421,23 @@ mod tests {
 
     fn pair(source: u32, target: u32, score: f32) -> MinedPair {
         MinedPair { source, target, score }
+    }
+
+    #[test]
+    fn a_threshold_belongs_to_a_space() {
+        let space = |model: Option<&str>, layer, dim| MiningSpace {
+            model: model.map(str::to_owned),
+            layer,
+            dim,
+        };
+        let chosen = space(Some("one"), Some(4), 8);
+        let differs = |here: MiningSpace| here.difference(&chosen).unwrap_or_default();
+        assert_eq!(differs(chosen.clone()), "");
+        assert_eq!(differs(space(Some("two"), Some(4), 8)), "with the model one and not two");
+        assert_eq!(differs(space(Some("one"), Some(3), 8)), "at layer 4 and not 3");
+        assert_eq!(differs(space(None, None, 9)), "in 8 dimensions and not 9");
+        assert_eq!(differs(space(None, None, 8)), "");
+        assert!(chosen.is_comparable(&chosen) && !chosen.is_comparable(&space(None, None, 8)));
     }
 
     /// Worked by hand: two of three predicted pairs are gold at the best threshold, which lies halfway to the next.

@@ -3,8 +3,10 @@
 //!
 //! Equal sentences are one candidate, since nothing could tell their vectors apart: a row counts as right
 //! where the sentence that is found equals its own translation, on whatever row that stands.
+//!
+//! Pairs that a map was learned from are no test of it: they are counted, and left to the caller to remark on.
 
-use std::hash::{Hash, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use arrays::{Matrix, Stack};
 use rayon::prelude::*;
@@ -65,6 +67,9 @@ pub struct RetrievalResult {
     pub chance: f64,
     /// The pairs that the maps were learned from.
     pub train: Option<RowCounts>,
+    /// Test pairs that are among them; none where no map was learned.
+    #[serde(default)]
+    pub train_overlap: Option<usize>,
     /// The accuracy at each layer.
     pub layers: Vec<LayerRetrieval>,
     /// Names every convention that a number depends on.
@@ -82,6 +87,8 @@ pub struct RowPairs {
     rows: Vec<usize>,
     /// For each row of a side, the number of its candidate.
     of_rows: [Vec<u32>; 2],
+    /// For each pair, hashes of its keys, by which it is found among other rows; none of arrays, whose vectors tell.
+    hashes: Option<Vec<[u64; 2]>>,
     /// How many rows there were, and what became of them.
     pub counts: RowCounts,
 }
@@ -92,6 +99,19 @@ impl RowPairs {
     /// # Panics
     /// Where there are not as many keys on either side.
     pub fn of_keys<K: Hash + Eq>(source: &[K], target: &[K]) -> Self {
+        let pairs = Self::of_equal(source, target);
+        let hash = |key: &K| {
+            // The same in every run, whatever the rows beside it.
+            let mut hasher = DefaultHasher::new();
+            key.hash(&mut hasher);
+            hasher.finish()
+        };
+        let hashes = pairs.rows.iter().map(|&row| [hash(&source[row]), hash(&target[row])]);
+        Self { hashes: Some(hashes.collect()), ..pairs }
+    }
+
+    /// The same of keys that are comparable among these rows alone.
+    fn of_equal<K: Hash + Eq>(source: &[K], target: &[K]) -> Self {
         assert_eq!(source.len(), target.len(), "row i belongs to row i");
         let (source, target) = (numbers(source), numbers(target));
         let mut seen = FxHashSet::default();
@@ -109,6 +129,7 @@ impl RowPairs {
             pairs,
             rows,
             of_rows: [source.of, target.of],
+            hashes: None,
             counts,
         }
     }
@@ -116,7 +137,7 @@ impl RowPairs {
     /// The same of arrays, where rows are equal if their vectors are, at every layer.
     pub fn of_vectors(source: &Stack, target: &Stack) -> Result<Self> {
         check(source, target)?;
-        Ok(Self::of_keys(&row_keys(source)?, &row_keys(target)?))
+        Ok(Self::of_equal(&row_keys(source)?, &row_keys(target)?))
     }
 
     /// One layer of a side: the vectors of its candidates.
@@ -205,9 +226,17 @@ fn over_layers<H: Send>(
     Ok(hashers)
 }
 
+/// What tells the rows of a stack from those of any other: digests of their vectors at the first layer, which is the least that was
+/// done to them.
+pub(crate) fn row_digests(stack: &Stack) -> Result<Vec<blake3::Hash>> {
+    let (values, dim) = (stack.unchecked(0, 0..stack.rows())?, stack.dim(0));
+    let rows = values.par_chunks_exact(dim).with_min_len(64);
+    Ok(rows.map(|row| blake3::hash(bytemuck::cast_slice(row))).collect())
+}
+
 /// How many rows of two arrays equal an earlier row on both sides.
 pub fn repeated_rows(source: &Stack, target: &Stack) -> Result<usize> {
-    Ok(RowPairs::of_keys(&row_keys(source)?, &row_keys(target)?).counts.repeated)
+    Ok(RowPairs::of_equal(&row_keys(source)?, &row_keys(target)?).counts.repeated)
 }
 
 /// Vectors of translations: two sides, and which of their rows belong together.
@@ -219,6 +248,24 @@ pub struct TranslatedRows<'a> {
     pub target: &'a Stack,
     /// Which rows belong together.
     pub pairs: &'a RowPairs,
+}
+
+impl TranslatedRows<'_> {
+    /// How many of its pairs are among other pairs: by their sentences where both have some, else by their vectors.
+    fn overlap(&self, other: &Self) -> Result<usize> {
+        if let (Some(own), Some(others)) = (&self.pairs.hashes, &other.pairs.hashes) {
+            let others: FxHashSet<&[u64; 2]> = others.iter().collect();
+            return Ok(own.iter().filter(|pair| others.contains(pair)).count());
+        }
+        let others: FxHashSet<_> = other.digests()?.into_iter().collect();
+        Ok(self.digests()?.iter().filter(|pair| others.contains(*pair)).count())
+    }
+
+    /// What tells each pair from any other by its vectors.
+    fn digests(&self) -> Result<Vec<[blake3::Hash; 2]>> {
+        let (source, target) = (row_digests(self.source)?, row_digests(self.target)?);
+        Ok(self.pairs.rows.iter().map(|&row| [source[row], target[row]]).collect())
+    }
 }
 
 /// How translations are searched.
@@ -361,6 +408,7 @@ pub fn retrieve(
         candidates,
         chance: candidates.iter().map(|&count| 0.5 / count as f64).sum(),
         train: train.map(|train| train.pairs.counts),
+        train_overlap: train.map(|train| test.overlap(&train)).transpose()?,
         layers,
         signature: signature(search, train.is_some()),
     };
@@ -494,7 +542,8 @@ mod tests {
         let keys: Vec<usize> = (0..120).map(|row| row / 3).collect();
         let stack = Stack::of("xnli", vec![thrice]);
         let of_keys = RowPairs::of_keys(&keys, &keys);
-        assert_eq!(of_keys, RowPairs::of_vectors(&stack, &stack).unwrap());
+        let of_vectors = RowPairs::of_vectors(&stack, &stack).unwrap();
+        assert_eq!(RowPairs { hashes: None, ..of_keys.clone() }, of_vectors);
         let test = TranslatedRows { source: &stack, target: &stack, pairs: &of_keys };
         for measure in [Measure::Cosine, Measure::Csls { k: 5 }] {
             let search = RetrievalSearch { measure, ..plain() };
@@ -512,6 +561,41 @@ mod tests {
             let one = TranslatedRows { source, target, pairs };
             assert_eq!(retrieve(one, Some(one), &search).unwrap().result.layers, found.layers);
         }
+    }
+
+    /// Pairs that the maps were learned from are counted, by sentences and by vectors; a sentence with another translation is
+    /// another pair.
+    #[test]
+    fn pairs_of_training_and_test_are_counted() {
+        let all = [numbers(50, 4, 1), numbers(50, 4, 2)];
+        let stacks = |rows: std::ops::Range<usize>| {
+            [0, 1].map(|side: usize| Stack::of("s", vec![all[side].select(rows.clone())]))
+        };
+        let overlap = |test: std::ops::Range<usize>, train: std::ops::Range<usize>, text: bool| {
+            let pairs = |rows: std::ops::Range<usize>, [source, target]: &[Stack; 2]| {
+                let keys: Vec<usize> = rows.collect();
+                match text {
+                    true => RowPairs::of_keys(&keys, &keys),
+                    false => RowPairs::of_vectors(source, target).unwrap(),
+                }
+            };
+            let (own, other) = (stacks(test.clone()), stacks(train.clone()));
+            let (own_pairs, other_pairs) = (pairs(test, &own), pairs(train, &other));
+            let test = TranslatedRows { source: &own[0], target: &own[1], pairs: &own_pairs };
+            let train =
+                TranslatedRows { source: &other[0], target: &other[1], pairs: &other_pairs };
+            retrieve(test, Some(train), &plain()).unwrap().result.train_overlap
+        };
+        for text in [true, false] {
+            assert_eq!(overlap(0..20, 20..50, text), Some(0));
+            assert_eq!(overlap(0..20, 15..50, text), Some(5));
+            assert_eq!(overlap(0..20, 0..50, text), Some(20));
+        }
+        let of = |target: &[&'static str]| RowPairs::of_keys(&["a", "b"], target);
+        let [test, train] = [of(&["x", "y"]), of(&["x", "z"])];
+        let sides = stacks(0..2);
+        let rows = |pairs| TranslatedRows { source: &sides[0], target: &sides[1], pairs };
+        assert_eq!(rows(&test).overlap(&rows(&train)).unwrap(), 1);
     }
 
     /// Worked by hand: two sentences have one translation, and one sentence has two.

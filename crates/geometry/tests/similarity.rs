@@ -120,6 +120,31 @@ fn intervals_of_shares() {
     }
 }
 
+/// Where no pair is found, or every one, that is no certainty: against `proportion_confint(0, 60, method="wilson")`.
+#[test]
+fn intervals_of_shares_of_nothing_and_of_all() {
+    let shares = [Mexa, WeakAlignment, StrongAlignment, MutualNn];
+    // Rows of a cycle on which everybody's nearest is the next one's translation: none finds its own.
+    let angle = |turn: f64| [turn.cos() as f32, turn.sin() as f32];
+    let step = std::f64::consts::TAU / 60.0;
+    let at = |shift: f64| (0..60).flat_map(|row| angle((f64::from(row) + shift) * step)).collect();
+    let [x, y] = [0.0, 1.1].map(|shift| Matrix::new(60, 2, at(shift)));
+    let none = some(&shares, &x, &y, 40, 1);
+    let all = some(&shares, &x, &x, 40, 1);
+    for measure in [Mexa, WeakAlignment, StrongAlignment] {
+        let MeasuredSimilarity { value, interval, .. } = of(&none, measure);
+        let interval = interval.unwrap();
+        assert_eq!((value, interval.low), (0.0, 0.0), "{measure:?}");
+        assert!((interval.high - 0.060_172).abs() < 1e-5, "{measure:?}: {interval:?}");
+    }
+    for measure in shares {
+        let MeasuredSimilarity { value, interval, .. } = of(&all, measure);
+        let interval = interval.unwrap();
+        assert_eq!((value, interval.high), (1.0, 1.0), "{measure:?}");
+        assert!((interval.low - 0.939_828).abs() < 1e-5, "{measure:?}: {interval:?}");
+    }
+}
+
 #[test]
 fn the_same_on_any_number_of_threads() {
     let [x, y] = sides(4, 1500, 7, 0.7);

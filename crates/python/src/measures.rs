@@ -8,7 +8,8 @@ use arrays::Stack;
 use geometry::cka::counts_of_arrays;
 use geometry::language_id::{LanguageIdConfig, language_id};
 use geometry::mining::{
-    Margin, MinedPair, MiningDirection, MiningResult, MiningScore, NeighbourSearch, mine, signature,
+    Margin, MinedPair, MiningDirection, MiningResult, MiningScore, MiningSpace, NeighbourSearch,
+    mine, signature,
 };
 use geometry::similarity::{SimilarityConfig, SimilarityMeasure, SimilarityResult, similarity};
 use numpy::{PyArray1, PyArray2};
@@ -125,6 +126,8 @@ fn mined<'py>(
         return Err(Failure::usage("neighbors", message).into());
     }
     let rows = [x.rows(), y.rows()];
+    let space = |stack: &Stack| MiningSpace { model: None, layer: None, dim: stack.dim(0) };
+    let spaces = Some([space(&x), space(&y)]);
     let outside = |pair: &&(u32, u32)| pair.0 as usize >= rows[0] || pair.1 as usize >= rows[1];
     if let Some((i, j)) = gold.iter().flatten().find(outside) {
         let [a, b] = rows.map(|rows| rows - 1);
@@ -152,6 +155,7 @@ fn mined<'py>(
             threshold,
             score: at.map(|(threshold, gold)| MiningScore::at(threshold, &pairs, gold, rows)),
             best: gold.as_ref().and_then(|gold| MiningScore::best(&pairs, gold, rows)),
+            spaces,
             seconds,
             signature: signature((margin, direction), neighbors, center),
         };

@@ -46,6 +46,12 @@ def test_the_language_probe_equals_the_command_lines(files, command):
     vectors = ["--vectors", f"en={files[0]}", "--vectors", f"fr={files[1].parent / 'shifted.npy'}"]
     assert own.to_dict() == command("language-id", *vectors, "--directions", 2, "--seed", 4)
     assert own.score == own.accuracy()[-1] > own.accuracy("centered")[-1]
+    assert all(abs(shuffled - 0.5) < 0.2 for shuffled in own.shuffled("centered"))
+
+
+def test_sentences_that_come_back_are_left_out():
+    found = isogloss.language_id({"en": np.repeat(X[0], 3, axis=0), "fr": np.repeat(Y[0], 3, axis=0)})
+    assert [one["repeated"] for one in found.languages] == [300, 300]
 
 
 @pytest.mark.parametrize("margin, direction", [("ratio", "max"), ("distance", "forward"), ("absolute", "intersection")])

@@ -1,6 +1,7 @@
-//! The mean of a few numbers with its 95 % confidence interval by Student's t.
+//! 95 % confidence intervals: of the mean of a few numbers by Student's t, and of a share by Wilson's score.
 //!
-//! One number gives no interval, and nothing pretends that it does.
+//! One number gives no interval, and nothing pretends that it does. A share of 0 or 1 has one all the same: none of a
+//! hundred does not say that it never happens.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,9 @@ const T: [f64; 30] = [
     2.093024, 2.085963, 2.079614, 2.073873, 2.068658, 2.063899, 2.059539, 2.055529, 2.051831,
     2.048407, 2.045230, 2.042272,
 ];
+
+/// The 97.5 % point of the normal distribution.
+const Z: f64 = 1.959_963_985;
 
 /// A mean with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,12 +48,26 @@ impl Estimate {
     }
 }
 
+/// The ends of the 95 % score interval of a share of `n` independent trials (Wilson 1927).
+///
+/// ```
+/// let (low, high) = terms::wilson(0.0, 100.0);
+/// assert!(low == 0.0 && high > 0.03);
+/// ```
+pub fn wilson(share: f64, n: f64) -> (f64, f64) {
+    let square = Z * Z;
+    let centre = (share + square / (2.0 * n)) / (1.0 + square / n);
+    let half = Z / (1.0 + square / n) * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
+    // Rounding must not leave the share outside.
+    ((centre - half).clamp(0.0, share), (centre + half).clamp(share, 1.0))
+}
+
 /// The 97.5 % point of Student's t: tabulated, and beyond the table expanded around the normal's.
 fn t_quantile(freedom: usize) -> f64 {
     if let Some(&t) = T.get(freedom - 1) {
         return t;
     }
-    let (z, v) = (1.959_963_985_f64, freedom as f64);
+    let (z, v) = (Z, freedom as f64);
     let first = (z.powi(3) + z) / 4.0;
     let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
     let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
@@ -78,6 +96,21 @@ mod tests {
         );
         assert_eq!(Estimate::of(&[0.5]).unwrap().half_width, None);
         assert_eq!(Estimate::of(&[]), None);
+    }
+
+    /// Against `statsmodels.stats.proportion.proportion_confint(count, n, method="wilson")`.
+    #[test]
+    fn intervals_of_shares_are_wilsons() {
+        let cases = [
+            (45.0, 50.0, 0.786_398, 0.956_524),
+            (0.0, 50.0, 0.0, 0.071_348),
+            (50.0, 50.0, 0.928_652, 1.0),
+            (1.0, 1000.0, 0.000_177, 0.005_643),
+        ];
+        for (count, n, low, high) in cases {
+            let found = wilson(count / n, n);
+            assert!((found.0 - low).abs() < 1e-6 && (found.1 - high).abs() < 1e-6, "{found:?}");
+        }
     }
 
     /// Against `scipy.stats.t.ppf(0.975, v)`.

@@ -1,5 +1,5 @@
 //! The terms that all crates share, each defined once: what a task is and what chance scores on it,
-//! how large an experiment is, under which conditions encoders are pretrained, language codes, a mean with its confidence interval, and which errors
+//! how large an experiment is, under which conditions encoders are pretrained, language codes, means and shares with their confidence intervals, and which errors
 //! are mistakes of use.
 //!
 //! This crate depends on no other of the workspace, so that every other may depend on it.
@@ -27,7 +27,7 @@ mod rows;
 mod scale;
 mod task;
 
-pub use estimate::Estimate;
+pub use estimate::{Estimate, wilson};
 pub use fault::Fault;
 pub use guarded::guarded;
 pub use language::{SECOND_COPY, is_chinese, iso639_3, written_language};

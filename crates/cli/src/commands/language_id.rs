@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use arrays::Stack;
 use clap::Args;
-use geometry::language_id::{LanguageIdConfig, LanguageIdResult, LayerLanguageId, language_id};
+use geometry::language_id::{
+    LanguageIdConfig, LanguageIdResult, LayerLanguageId, distinct_rows, language_id,
+};
 use lab::study::Extractor;
 use models::parallel::{ParallelSide, read_languages};
 use models::sentences::mean_vectors;
@@ -30,8 +32,13 @@ A logistic regression (L2 penalty, standardised columns) is trained on a third o
 Treatments are learned on the last third: raw; centered, each language's mean subtracted (Libovický et al. 2020); lsar, the
 subspace of the languages' means removed (Xie et al. 2022); without-k, the k leading principal directions of all
 vectors removed (Mu & Viswanath 2018). A shift by the difference of means (Liu et al. 2020) gives what centered gives: it
-differs by a translation of all vectors, which no linear probe sees. Parallel text makes sure that the language is all
-that differs.";
+differs by a translation of all vectors, which no linear probe sees. Training sentences are centred by the means of one half
+of that third and test sentences by those of the other, so that errors of the means tell nothing.
+
+`shuffled` is the accuracy of the whole procedure for languages that do not differ: labels are shuffled before anything is
+learned (mean of five). Compare each accuracy with the one beside it. A row with a sentence of an earlier row, in any
+language, is left out and counted. Texts of equally many lines are taken for translations, line by line: parallel text
+makes sure that the language is all that differs.";
 
 /// Flags of `language-id`.
 #[derive(Args)]
@@ -62,7 +69,7 @@ pub(crate) struct LanguageId {
         help_heading = "Input")]
     vectors: Vec<(String, String)>,
 
-    /// Read at most the first N sentences of each language's text.
+    /// Read at most the first N lines of each language's text.
     #[arg(short = 'n', long, value_name = "N", requires = "texts", help_heading = "Input")]
     limit: Option<usize>,
 
@@ -87,13 +94,15 @@ pub(crate) struct LanguageId {
 
 impl LanguageId {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        let languages = match &self.model {
+        let (languages, repeated) = match &self.model {
             Some(model) => self.encoded(model)?,
-            None => self.opened()?,
+            None => (self.opened()?, Vec::new()),
         };
         let config = LanguageIdConfig { directions: self.directions, seed: self.seed };
         let watch = counted("layers");
-        let result = self.compute.run(|_| language_id(&languages, config, &watch))??;
+        let mut result = self.compute.run(|_| language_id(&languages, config, &watch))??;
+        // What was not even encoded, beside sentences that are one to the model.
+        result.languages.iter_mut().zip(repeated).for_each(|(one, more)| one.repeated += more);
         let outcome = Outcome::new(in_words(&result), &result);
         let texts = if self.texts.is_empty() { &self.vectors } else { &self.texts };
         let system = self.model.as_deref().and_then(system_of);
@@ -101,20 +110,28 @@ impl LanguageId {
         self.record.keep(outcome, &Extractor::LanguageId, self.seed, known)
     }
 
-    fn encoded(&self, folder: &Path) -> Result<Vec<(String, Stack)>, Failure> {
+    /// Vectors of each language's different sentences, and how many sentences repeat an earlier one.
+    fn encoded(&self, folder: &Path) -> Result<(Vec<(String, Stack)>, Vec<usize>), Failure> {
         let sides = read_languages(&self.texts, &self.columns.columns)?;
+        let keys: Vec<Vec<Option<&str>>> = sides.iter().map(|side| self.keys(side)).collect();
         let mut model = self.compute.open(folder)?;
         let layers = self.layers.of(model.encoder.config().layers)?;
-        let mut encode = |side: &ParallelSide| {
-            let rows = (0..side.lines.len()).filter(|&row| !side.lines[row].is_empty());
-            let rows: Vec<usize> = rows.take(self.limit.unwrap_or(usize::MAX)).collect();
-            let side = side.select(&rows);
+        let (mut languages, mut repeated) = (Vec::new(), Vec::new());
+        for (side, taken) in sides.iter().zip(distinct_rows(&keys)) {
+            let side = side.select(&taken.rows);
             let _waiting = Waiting::new(&format!("encoding {}", side.file));
             let matrices = mean_vectors(&mut model, &side, &layers)?;
             let numbered = layers.iter().copied().zip(matrices).collect();
-            Ok((side.language.clone(), Stack::numbered(&side.file, numbered)))
-        };
-        sides.iter().map(&mut encode).collect()
+            repeated.push(taken.repeated);
+            languages.push((side.language, Stack::numbered(&side.file, numbered)));
+        }
+        Ok((languages, repeated))
+    }
+
+    /// The sentences that are read, by line; none of an empty line.
+    fn keys<'a>(&self, side: &'a ParallelSide) -> Vec<Option<&'a str>> {
+        let lines = side.lines.iter().take(self.limit.unwrap_or(usize::MAX));
+        lines.map(|line| Some(line.as_str()).filter(|line| !line.is_empty())).collect()
     }
 
     fn opened(&self) -> Result<Vec<(String, Stack)>, Failure> {
@@ -135,33 +152,38 @@ fn in_words(result: &LanguageIdResult) -> String {
     };
     let _ = writeln!(
         text,
-        "{:>8}  {:12}{:>9}   {:16}{:>9}{:>20}",
-        "layer", "treatment", "accuracy", "95 %", "shuffled", "variance between"
+        "{:>8}  {:12}{:>9}   {:16}{:>9}{:>20}{:>10}",
+        "layer", "treatment", "accuracy", "95 %", "shuffled", "variance between", "shuffled"
     );
     for layer in &result.layers {
         for found in &layer.treatments {
             let range = format!("{:.3} to {:.3}", found.interval.low, found.interval.high);
             let _ = writeln!(
                 text,
-                "{:>8}  {:12}{:>9.3}   {range:16}{:>9.3}{:>20.3}",
+                "{:>8}  {:12}{:>9.3}   {range:16}{:>9.3}{:>20.3}{:>10.3}",
                 name(layer),
                 found.treatment,
                 found.accuracy,
                 found.shuffled,
-                found.variance_between
+                found.variance_between,
+                found.variance_shuffled
             );
         }
     }
     let _ = writeln!(
         text,
-        "chance {:.3} (the most frequent language), variance between languages by chance {:.4}",
-        result.chance, result.variance_chance
+        "shuffled: the same for labels that were shuffled before the treatment; the most frequent language is {:.3} of the test",
+        result.chance
     );
     for one in &result.languages {
         let (fitted, train, test) = (one.fitted, one.train, one.test);
+        let left_out = match one.repeated {
+            0 => String::new(),
+            count => format!("; {count} with a sentence of an earlier row were left out"),
+        };
         let _ = writeln!(
             text,
-            "{}: {fitted} sentences to learn treatments from, {train} to train, {test} to test",
+            "{}: {fitted} sentences to learn treatments from, {train} to train, {test} to test{left_out}",
             one.language
         );
     }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use arrays::{Matrix, Stack};
 use clap::{Args, ValueEnum};
 use geometry::mining::{
-    Margin, MinedPair, MiningDirection, MiningResult, MiningScore, NearestState, NeighbourSearch,
-    mine, signature,
+    Margin, MinedPair, MiningDirection, MiningResult, MiningScore, MiningSpace, NearestState,
+    NeighbourSearch, mine, signature,
 };
 use lab::study::Extractor;
 use models::sentences::{encode_lines, encode_to};
@@ -112,7 +112,8 @@ pub(crate) struct Mine {
     #[arg(long, value_name = "X", help_heading = "Mining")]
     threshold: Option<f64>,
 
-    /// Take the threshold with the best F1 from the --json result of mining a development text.
+    /// Take the threshold with the best F1 from the --json result of mining a development text: with the same model,
+    /// layer, margin, direction and neighbours.
     #[arg(long, value_name = "FILE", conflicts_with = "threshold", help_heading = "Mining")]
     threshold_from: Option<PathBuf>,
 
@@ -167,10 +168,41 @@ enum DirectionFlag {
 struct MiningSide {
     names: RowNames,
     vectors: Stack,
+    /// What they are vectors of.
+    space: MiningSpace,
     /// What tells its vectors from any other.
     key: String,
     repeated: usize,
     truncated: usize,
+}
+
+/// A threshold that was chosen on a development text.
+struct ChosenThreshold {
+    file: PathBuf,
+    threshold: f64,
+    spaces: [MiningSpace; 2],
+}
+
+impl ChosenThreshold {
+    /// Refuses a side (0 is the source) whose scores are not comparable with those that it was chosen among.
+    fn check(&self, side: usize, here: &MiningSpace) -> Result<(), Failure> {
+        let (file, chosen) = (self.file.display(), &self.spaces[side]);
+        let name = ["source", "target"][side];
+        if let Some(difference) = here.difference(chosen) {
+            return Err(Failure::Failed(format!(
+                "{file}: its threshold was chosen for a {name} {difference}; mine the development text in the same way, or give the \
+                 threshold itself as --threshold {}",
+                self.threshold
+            )));
+        }
+        if !here.is_comparable(chosen) {
+            say!(
+                "warning: {file}: vectors do not say which model and layer they are of; make sure that those of the {name} \
+                 are of the same"
+            );
+        }
+        Ok(())
+    }
 }
 
 /// What the rows of a side are called.
@@ -217,9 +249,10 @@ impl Mine {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         files::check_new_file(&self.out, self.force)?;
         text::check_table_name(&self.out)?;
-        let threshold = self.threshold()?;
+        let chosen = self.chosen()?;
+        let threshold = chosen.as_ref().map(|chosen| chosen.threshold).or(self.threshold);
         let _lock = self.work.as_deref().map(files::FolderLock::take).transpose()?;
-        let (sides, layer) = self.sides()?;
+        let (sides, layer) = self.sides(chosen.as_ref())?;
         let (found, seconds) = self.search(&sides)?;
         let how = (self.margin.into(), self.direction.into());
         let pairs = mine([&found[0], &found[1]], how.0, how.1);
@@ -244,6 +277,7 @@ impl Mine {
                 .filter(|_| threshold.is_some())
                 .map(|gold| MiningScore::at(lowest, &pairs, gold, rows)),
             best: gold.as_ref().and_then(|gold| MiningScore::best(&pairs, gold, rows)),
+            spaces: Some([0, 1].map(|side: usize| sides[side].space.clone())),
             seconds,
             signature: signature(how, self.neighbors, self.center),
         };
@@ -260,8 +294,9 @@ impl Mine {
         self.record.keep(outcome, &Extractor::Mining, 1, known)
     }
 
-    fn threshold(&self) -> Result<Option<f64>, Failure> {
-        let Some(path) = &self.threshold_from else { return Ok(self.threshold) };
+    /// The threshold of --threshold-from.
+    fn chosen(&self) -> Result<Option<ChosenThreshold>, Failure> {
+        let Some(path) = &self.threshold_from else { return Ok(None) };
         let refuse = |reason: &str| {
             Failure::Failed(format!(
                 "{}: {reason}; give what `isogloss mine --gold … --json` printed",
@@ -282,13 +317,25 @@ impl Mine {
         let best = result
             .best
             .ok_or_else(|| refuse("it has no `best` threshold, as no gold pairs were given"))?;
-        Ok(Some(best.threshold))
+        let spaces = result.spaces.ok_or_else(|| {
+            refuse("it does not say which model and layer its threshold was chosen with, as an earlier version wrote it")
+        })?;
+        Ok(Some(ChosenThreshold { file: path.clone(), threshold: best.threshold, spaces }))
     }
 
     /// Both sides with their vectors, and the layer of the encoder.
-    fn sides(&self) -> Result<([MiningSide; 2], Option<usize>), Failure> {
+    fn sides(
+        &self,
+        chosen: Option<&ChosenThreshold>,
+    ) -> Result<([MiningSide; 2], Option<usize>), Failure> {
+        // Before anything is encoded, which may take hours.
+        let check = |side: usize, space: &MiningSpace| {
+            chosen.map_or(Ok(()), |chosen| chosen.check(side, space))
+        };
         if let (Some(source), Some(target)) = (&self.source, &self.target) {
-            return Ok(([self.vectors(source)?, self.vectors(target)?], None));
+            let sides = [self.vectors(source)?, self.vectors(target)?];
+            [0, 1].into_iter().try_for_each(|side| check(side, &sides[side].space))?;
+            return Ok((sides, None));
         }
         let languages = by_language(&self.texts);
         let [first, second] = &languages[..] else {
@@ -300,14 +347,24 @@ impl Mine {
         };
         let folders = two_models(&self.models)?;
         let mut model = self.compute.open(folders[0])?;
-        let layer = self.layer(model.encoder.config().layers)?;
-        let one = self.encode(&mut model, first, layer)?;
+        let space = self.space(&model)?;
+        check(0, &space)?;
+        let layer = space.layer;
+        let one = self.encode(&mut model, first, space)?;
         if folders[1] != folders[0] {
             model = self.compute.open(folders[1])?;
         }
-        let above = self.layer(model.encoder.config().layers)?;
-        let two = self.encode(&mut model, second, above)?;
-        Ok(([one, two], Some(layer)))
+        let space = self.space(&model)?;
+        check(1, &space)?;
+        let two = self.encode(&mut model, second, space)?;
+        Ok(([one, two], layer))
+    }
+
+    /// What the vectors of a model are of.
+    fn space(&self, model: &models::PretrainedModel) -> Result<MiningSpace, Failure> {
+        let config = model.encoder.config();
+        let layer = Some(self.layer(config.layers)?);
+        Ok(MiningSpace { model: Some(model.fingerprint.clone()), layer, dim: config.dim })
     }
 
     fn layer(&self, above: usize) -> Result<usize, Failure> {
@@ -320,9 +377,11 @@ impl Mine {
 
     fn vectors(&self, path: &Path) -> Result<MiningSide, Failure> {
         let mut vectors = Stack::open(path)?;
+        let mut layer = None;
         if vectors.layers() > 1 {
-            let layer = self.layer(vectors.layers() - 1)?;
-            vectors.keep(&[layer]);
+            let chosen = self.layer(vectors.layers() - 1)?;
+            vectors.keep(&[chosen]);
+            layer = Some(chosen);
         }
         // A state is only taken up again for the same vectors.
         let mut hasher = blake3::Hasher::new();
@@ -332,6 +391,7 @@ impl Mine {
         hasher.update(format!("{:?}", self.layers).as_bytes());
         Ok(MiningSide {
             names: RowNames::Numbers(vectors.rows()),
+            space: MiningSpace { model: None, layer, dim: vectors.dim(0) },
             key: hasher.finalize().to_hex().to_string(),
             vectors,
             repeated: 0,
@@ -344,8 +404,9 @@ impl Mine {
         &self,
         model: &mut models::PretrainedModel,
         (language, files): &(&str, Vec<String>),
-        layer: usize,
+        space: MiningSpace,
     ) -> Result<MiningSide, Failure> {
+        let layer = space.layer.expect("a model's vectors are of a layer");
         let (names, lines, repeated) = self.lines(language, files)?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(format!("{} {language} {layer}\n", model.fingerprint).as_bytes());
@@ -381,7 +442,7 @@ impl Mine {
             }
         };
         let names = RowNames::Names(names.unwrap_or(lines));
-        Ok(MiningSide { names, vectors, key, repeated, truncated })
+        Ok(MiningSide { names, vectors, space, key, repeated, truncated })
     }
 
     /// The ids, where there are some, the sentences of a text, and how many repeat an earlier one.

@@ -168,6 +168,13 @@ impl Retrieve {
             let search = RetrievalSearch { measure, steps, device: device.clone(), keep };
             retrieve(test.rows(), train.as_ref().map(VectorPairs::rows), &search)
         })??;
+        if let Some(seen @ 1..) = result.train_overlap {
+            say!(
+                "warning: the maps were learned from {seen} of the {} test pairs: what is found for them is how well they fit, \
+                 and no test; give --train other pairs",
+                test.pairs.counts.used
+            );
+        }
         if let Some(folder) = &self.save_maps {
             let maps: Vec<_> = test.layers.iter().copied().zip(maps).collect();
             save_maps(folder, self.force, &maps)?;
@@ -258,6 +265,9 @@ fn in_words(result: &RetrievalResult) -> String {
     );
     if let Some(train) = result.train {
         let _ = write!(text, "\nmaps learned from {train} of other text");
+    }
+    if let Some(seen @ 1..) = result.train_overlap {
+        let _ = write!(text, "; {seen} of these are test pairs, for which `aligned` is no test");
     }
     text += "\n\n            raw            centred";
     text += if result.train.is_some() { "          aligned\n" } else { "\n" };

@@ -51,7 +51,8 @@ pub(crate) struct Similarity {
         help_heading = "Evaluation")]
     measures: Vec<SimilarityMeasure>,
 
-    /// Subsamples (halves, drawn without replacement) for 95 % intervals; 0 for none.
+    /// Subsamples (halves, drawn without replacement) for 95 % intervals; 0 for none. Measures of neighbours are shares,
+    /// and have the score interval (Wilson 1927).
     #[arg(long, value_name = "N", default_value = "100", value_parser = subsamples,
         help_heading = "Evaluation")]
     subsamples: usize,

@@ -6,7 +6,7 @@ use arrays::{Matrix, Stack};
 use rayon::prelude::*;
 use text::RandomStreams;
 
-use super::{DISSIMILARITIES, LayerSides, SampleDraws, SampledValue};
+use super::{DISSIMILARITIES, LayerSides, SampleDraws, SampledSpread, SampledValue};
 use crate::cka::{constant, pearson};
 use crate::error::{Error, Result};
 
@@ -50,7 +50,7 @@ pub(super) fn measure(sides: LayerSides<'_>, draws: &SampleDraws) -> Result<Samp
     };
     Ok(SampledValue {
         value,
-        halves: draws.halves.par_iter().map(half).collect(),
+        spread: SampledSpread::Halves(draws.halves.par_iter().map(half).collect()),
         shuffled: draws.shuffles.par_iter().map(shuffle).collect(),
     })
 }

@@ -19,7 +19,8 @@
 //!
 //! Intervals are those of [`crate::cka`]: the spread over halves of the rows drawn without replacement. Here rows are
 //! dealt into [`BLOCKS`] random blocks first and a half is half of the blocks, so that sums are made once for all
-//! halves. Neighbours are those among all rows, in every half.
+//! halves. Measures of neighbours are means of shares over rows, which at 0 and 1 do not spread at all: theirs are score
+//! intervals (Wilson 1927), of as many trials as a share with this variance over rows would have.
 
 mod dissimilarities;
 mod moments;
@@ -260,7 +261,7 @@ fn signature(config: &SimilarityConfig, halves: usize) -> String {
     let measures: Vec<String> = measures.collect();
     let intervals = match halves {
         0 => "none".to_owned(),
-        _ => format!("95%,half-samples={halves},blocks={BLOCKS}"),
+        _ => format!("95%,half-samples={halves},blocks={BLOCKS},neighbours=wilson"),
     };
     format!(
         "similarity|{}|interval:{intervals}|chance:shuffles={SHUFFLES}|seed:{}|v{}",
@@ -321,20 +322,34 @@ impl SampleDraws {
     }
 }
 
-/// A value, those of the half-samples, and those of shuffled pairs.
+/// What the interval of a value comes from.
+enum SampledSpread {
+    /// Values of the half-samples.
+    Halves(Vec<f64>),
+    /// It is a share of so many trials.
+    Trials(f64),
+}
+
+/// A value, how far it spreads, and values of shuffled pairs.
 struct SampledValue {
     value: f64,
-    halves: Vec<f64>,
+    spread: SampledSpread,
     shuffled: Vec<f64>,
 }
 
 impl SampledValue {
-    fn measured(&self) -> MeasuredSimilarity {
-        let Self { value, halves, shuffled } = self;
-        let drawn = !halves.is_empty() && halves.iter().all(|half| half.is_finite());
+    fn measured(&self, with_interval: bool) -> MeasuredSimilarity {
+        let Self { value, spread, shuffled } = self;
+        let interval = || match spread {
+            SampledSpread::Halves(halves) => halves
+                .iter()
+                .all(|half| half.is_finite())
+                .then(|| SimilarityInterval::around(*value, halves)),
+            SampledSpread::Trials(trials) => Some(SimilarityInterval::of_share(*value, *trials)),
+        };
         MeasuredSimilarity {
             value: *value,
-            interval: drawn.then(|| SimilarityInterval::around(*value, halves)),
+            interval: with_interval.then(interval).flatten(),
             chance: shuffled.iter().sum::<f64>() / shuffled.len() as f64,
         }
     }
@@ -354,7 +369,8 @@ fn of_layer(
     if config.measures.contains(&SimilarityMeasure::Rsa) {
         found.push((SimilarityMeasure::Rsa, dissimilarities::measure(sides, draws)?));
     }
-    Ok(found.into_iter().map(|(measure, sampled)| (measure, sampled.measured())).collect())
+    let drawn = !draws.halves.is_empty();
+    Ok(found.into_iter().map(|(measure, sampled)| (measure, sampled.measured(drawn))).collect())
 }
 
 /// One layer of both sides.

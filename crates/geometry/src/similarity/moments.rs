@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use tensor::Device;
 use terms::interrupt;
 
-use super::{LayerSides, SampleDraws, SampledValue, SimilarityMeasure};
+use super::{LayerSides, SampleDraws, SampledSpread, SampledValue, SimilarityMeasure};
 use crate::cka::{Centre, Rows, constant};
 use crate::error::Result;
 use crate::products::{AddedProduct, Columns, Summed};
@@ -60,7 +60,8 @@ pub(super) fn measure(
     let halves: Vec<Vec<f64>> = draws.halves.par_iter().map(of_half).collect();
     let sampled = |(at, measure): (usize, SimilarityMeasure)| {
         let of = |draws: &[Vec<f64>]| draws.iter().map(|values| values[at]).collect();
-        (measure, SampledValue { value: values[at], halves: of(&halves), shuffled: of(&shuffled) })
+        let spread = SampledSpread::Halves(of(&halves));
+        (measure, SampledValue { value: values[at], spread, shuffled: of(&shuffled) })
     };
     Ok(wanted.iter().copied().enumerate().map(sampled).collect())
 }

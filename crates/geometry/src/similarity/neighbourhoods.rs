@@ -1,6 +1,6 @@
 //! Measures of nearest neighbours by cosine: mutual neighbours within each side, MEXA, weak and strong alignment.
 //!
-//! Each is a mean over rows, so that a half-sample and a shuffle need no search of their own: the neighbours are known.
+//! Each is a mean over rows, so that a shuffle needs no search of its own: the neighbours are known.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use arrays::Matrix;
 use rayon::prelude::*;
 use tensor::Device;
 
-use super::{LayerSides, NEIGHBOURS, SampleDraws, SampledValue, SimilarityMeasure};
+use super::{LayerSides, NEIGHBOURS, SampleDraws, SampledSpread, SampledValue, SimilarityMeasure};
 use crate::error::Result;
 use crate::retrieval::checked;
 use crate::search::{Measure, Neighbours, Scores, unwatched};
@@ -37,13 +37,9 @@ pub(super) fn measure(
     let sampled = |&measure: &SimilarityMeasure| {
         let rows = known.rows(measure, &itself);
         let shuffle = |order: &Vec<u32>| mean(known.rows(measure, order).iter());
-        let half = |kept: &Vec<bool>| {
-            let of_half = rows.iter().zip(&draws.blocks);
-            mean(of_half.filter(|(_, block)| kept[usize::from(**block)]).map(|(row, _)| row))
-        };
         let sampled = SampledValue {
             value: mean(rows.iter()),
-            halves: draws.halves.iter().map(half).collect(),
+            spread: SampledSpread::Trials(trials(&rows)),
             shuffled: draws.shuffles.iter().map(shuffle).collect(),
         };
         (measure, sampled)
@@ -54,6 +50,14 @@ pub(super) fn measure(
 fn mean<'a>(rows: impl Iterator<Item = &'a f64>) -> f64 {
     let (sum, count) = rows.fold((0.0, 0.0), |(sum, count), row| (sum + row, count + 1.0));
     sum / count
+}
+
+/// How many independent trials of a share have the variance that these rows have. A row is one trial or, where it is a mean of
+/// several (two directions, k neighbours), up to as many: the fewer, the more these agree.
+fn trials(rows: &[f64]) -> f64 {
+    let (share, n) = (mean(rows.iter()), rows.len() as f64);
+    let variance = rows.iter().map(|row| (row - share).powi(2)).sum::<f64>() / n;
+    if variance > 0.0 { n * share * (1.0 - share) / variance } else { n }
 }
 
 /// Whose neighbours rows have.

@@ -651,7 +651,7 @@ mod tests {
     fn a_probe_has_its_shuffled_labels_beside_it() {
         let found = json!({
             "treatment": "lsar", "accuracy": 0.6, "interval": { "low": 0.5, "high": 0.7 }, "shuffled": 0.5,
-            "variance_between": 0.01,
+            "variance_between": 0.01, "variance_shuffled": 0.001,
         });
         let result = json!({
             "languages": [], "chance": 0.5, "variance_chance": 0.001,

@@ -158,7 +158,12 @@ fn describe(result: &AlignManyResult) -> String {
         } = pair;
         let marks =
             [(pair.trained, "learned from"), (pair.pivoted, "test pairs by way of the hub")];
-        let marks: Vec<&str> = marks.iter().filter(|mark| mark.0).map(|mark| mark.1).collect();
+        let marks = marks.iter().filter(|mark| mark.0).map(|mark| mark.1.to_owned());
+        let seen = match pair.train_overlap.pairs {
+            0 => None,
+            pairs => Some(format!("{pairs} test pairs were learned from")),
+        };
+        let marks: Vec<String> = marks.chain(seen).collect();
         let name = format!("{source}-{target}");
         let line = format!(
             "  {name:<10}  {queries:>8}  {p_at_1_unmapped:>8.4}  {p_at_1_hub:>8.4}  {p_at_1_joint:>8.4}  {}",

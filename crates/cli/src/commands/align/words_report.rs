@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use geometry::align::{AlignWordsResult, DifferentAccuracy};
 use geometry::learn::UnsupervisedCheck;
-use geometry::lexicon::{CandidateAccuracy, LookupAccuracy};
+use geometry::lexicon::{CandidateAccuracy, LookupAccuracy, TrainingOverlap};
 
 pub(super) fn in_words(result: &AlignWordsResult) -> String {
     let target = result.target_words.map_or(String::new(), |words| format!(" x {words}"));
@@ -39,8 +39,30 @@ pub(super) fn in_words(result: &AlignWordsResult) -> String {
         text += &row("  whole vocabulary", accuracy);
         text += &row(&format!("  {} candidates", candidates.words), candidates.accuracy);
     }
+    if let Some(overlap) = result.train_overlap.filter(|overlap| overlap.queries > 0) {
+        text += &seen(overlap, accuracy, result.unseen);
+    }
     let (words, pairs) = (share(words, "source words"), share(pairs, "pairs"));
     text + &format!("\ncoverage: {words}, {pairs}\n{}", result.signature)
+}
+
+/// What of the test was learned from, and what the rest gives.
+fn seen(
+    overlap: TrainingOverlap,
+    accuracy: LookupAccuracy,
+    unseen: Option<LookupAccuracy>,
+) -> String {
+    let TrainingOverlap { pairs, queries } = overlap;
+    match unseen {
+        None => format!(
+            "the map was learned from all of these {queries} words ({pairs} pairs): this is how well it fits, and no test\n"
+        ),
+        Some(unseen) => format!(
+            "the map was learned from {queries} of these {} words ({pairs} pairs); the others:\n{}",
+            accuracy.queries,
+            row("  whole vocabulary", unseen)
+        ),
+    }
 }
 
 fn row(label: &str, accuracy: LookupAccuracy) -> String {
