@@ -326,6 +326,9 @@ impl MadeUp {
                     );
                     self.put("align-many", "p_at_1", &of, value);
                 }
+                let of = format!("system={system} pair={from}-{to} dictionary={dictionary}");
+                self.put("align-many", "queries", &of, 956.0);
+                self.put("align-many", "queries_seen", &of, 544.0);
             }
         }
     }

@@ -314,6 +314,9 @@ impl ResultCollector<'_> {
         let reciprocals: f64 = (1..=words).map(|rank| 1.0 / rank as f64).sum();
         self.number("mrr_chance", &[], reciprocals / words as f64);
         self.number("p_at_1_chance", &[], 1.0 / words as f64);
+            let more = [("pair", name.as_str()), ("dictionary", dictionary)];
+            self.number("queries", &more, pair.queries as f64);
+            self.number("queries_seen", &more, pair.seen as f64);
         if let Some(different) = &result.different {
             let accuracy = different.candidates.accuracy;
             self.number("mrr_different", &[], accuracy.mrr);
@@ -627,14 +630,14 @@ mod tests {
     fn pairs_of_many_languages_say_which_dictionary_they_had() {
         let pair = |source: &str, target: &str, trained: bool| {
             json!({
-                "source": source, "target": target, "trained": trained, "pivoted": false, "queries": 9,
-                "p_at_1_hub": 0.4, "p_at_1_joint": 0.5, "p_at_1_unmapped": 0.1,
+                "source": source, "target": target, "trained": trained, "reversed": false, "pivoted": false,
+                "queries": 9, "seen": 2, "p_at_1_hub": 0.4, "p_at_1_joint": 0.5, "p_at_1_unmapped": 0.1,
             })
         };
         let result = json!({
             "languages": ["a", "b", "c"], "hub": "a", "words": [9, 9, 9], "train_pairs": [5, 5], "dim": 2,
             "loss_hub": 1.0, "losses": [0.9],
-            "pairs": [pair("b", "a", true), pair("b", "c", true), pair("c", "d", false)],
+            "pairs": [pair("b", "a", true), pair("b", "c", true), pair("c", "d", false)], "untested": [],
             "mean": [0.4, 0.5, 0.1], "signature": "many",
         });
         let found = read(Extractor::AlignMany, &result).unwrap().measurements;
@@ -644,7 +647,39 @@ mod tests {
             .map(|one| (&*one.factors["pair"], &*one.factors["dictionary"], one.value))
             .collect();
         assert_eq!(shown, [("b-a", "with-hub", 0.5), ("b-c", "own", 0.5), ("c-d", "none", 0.5)]);
-        assert_eq!(found.len(), 9);
+        let counted = |measure: &str| -> Vec<f64> {
+            found.iter().filter(|one| one.measure == measure).map(|one| one.value).collect()
+        };
+        assert_eq!((counted("queries"), counted("queries_seen")), (vec![9.0; 3], vec![2.0; 3]));
+        assert_eq!(found.len(), 9 + 6);
+    }
+
+    #[test]
+    fn mined_pairs_are_scored_where_no_threshold_was_chosen() {
+        let score = |f1: f64| {
+            json!({
+                "threshold": 1.0, "predicted": 9, "correct": 5, "gold": 9, "precision": 0.5, "recall": 0.5,
+                "f1": f1, "f1_chance": 0.01,
+            })
+        };
+        let result = |given: Value, held_out: Value| {
+            json!({
+                "layer": 2, "rows": [9, 9], "repeated": [0, 0], "truncated": [0, 0], "candidates": 9, "pairs": 9,
+                "threshold": null, "score": given, "best": score(0.6), "held_out": held_out, "seconds": 0.1,
+                "signature": "mine",
+            })
+        };
+        let f1 = |result: &Value| {
+            let found = read(Extractor::Mining, result)?.measurements;
+            let of = |measure: &str| {
+                found.iter().find(|one| one.measure == measure).map(|one| one.value).unwrap()
+            };
+            Ok::<_, Mismatch>([of("mining_f1"), of("mining_f1_best"), of("mining_f1_chance")])
+        };
+        assert_eq!(f1(&result(Value::Null, score(0.5))), Ok([0.5, 0.6, 0.01]));
+        assert_eq!(f1(&result(score(0.4), Value::Null)), Ok([0.4, 0.6, 0.01]));
+        let neither = f1(&result(Value::Null, Value::Null));
+        assert_eq!(neither, Err("missing field `held_out`".to_owned()));
     }
 
     #[test]

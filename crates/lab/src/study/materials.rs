@@ -560,6 +560,11 @@ impl LanguageData {
         }
     }
 
+    /// The dictionary to test translation from the source into a target, where there is one.
+    pub(super) fn opposite_test(&self, target: &str) -> Option<CommandArg> {
+        self.existing(&[format!("muse/{}-{target}.5000-6500.txt", self.source)])
+    }
+
     /// The whole dictionary from the source to a target, where there is one.
     pub(super) fn whole_dictionary(&self, target: &str) -> Option<CommandArg> {
         self.existing(&[format!("muse/{}-{target}.txt", self.source)])

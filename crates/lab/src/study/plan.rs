@@ -674,10 +674,10 @@ mod tests {
             };
             many.map(count).collect()
         };
-        // Three with the source, and of three others the two pairs of neighbours; all six are tested.
-        assert_eq!(flags(&study), [[4, 5, 6]; 3]);
+        // Three with the source, and of three others the two pairs of neighbours; all six are tested, in both directions.
+        assert_eq!(flags(&study), [[4, 5, 12]; 3]);
         study.worlds[0].flags.clear();
-        assert_eq!(flags(&study), [[4, 3, 3]; 3], "a world has dictionaries of its source alone");
+        assert_eq!(flags(&study), [[4, 3, 6]; 3], "a world has dictionaries of its source alone");
         study.worlds[0].languages = Some(2);
         let refused = planned(&study, Scale::Tiny).err().unwrap().to_string();
         assert!(refused.contains("align-many cannot be measured"), "{refused}");

@@ -26,7 +26,7 @@ pub struct StepCommand {
 #[rustfmt::skip]
 pub const COMMANDS: [StepCommand; 24] = [
     StepCommand { verb: "align contexts", revision: 2, device: true, threads: true },
-    StepCommand { verb: "align many", revision: 1, device: true, threads: true },
+    StepCommand { verb: "align many", revision: 2, device: true, threads: true },
     StepCommand { verb: "align words", revision: 2, device: true, threads: true },
     StepCommand { verb: "cka", revision: 2, device: true, threads: true },
     StepCommand { verb: "corpus alter", revision: 1, device: false, threads: true },
