@@ -232,6 +232,11 @@ impl ResultCollector<'_> {
         result: &TransferResult,
         task: Task,
         source: &str,
+            if let Some(others) = &test.without_overlap {
+                let measure = format!("{}_without_overlap", task.measure());
+                self.score("overlap", source, &test.name, row, test.overlap as f64);
+                self.score(&measure, source, &test.name, row, others.mean);
+            }
     ) -> Result<(), Mismatch> {
         self.transfer(result, task, source, Some("last-n"));
         let shift = result.shift.as_ref().ok_or_else(|| missing("shift"))?;
@@ -539,7 +544,7 @@ mod tests {
     }
 
     fn transfer(shift: Value) -> Value {
-        let test = |name: &str, mean: f64| json!({ "name": name, "mean": mean, "half_width": null, "n": 1, "chance": 0.0, "majority": null });
+        let test = |name: &str, mean: f64| json!({ "name": name, "mean": mean, "half_width": null, "n": 1, "chance": 0.0, "majority": null, "overlap": 0 });
         let mut result = json!({
             "signature": "ner|f1", "task": "ner", "measure": "f1", "finished": true, "best": null, "dev": null,
             "results": [test("qaa", 0.9), test("qab", 0.5)], "scores": {}, "settings": [], "sets": {},
@@ -574,6 +579,21 @@ mod tests {
             "train": null, "layers": [layer],
             "signature": "retrieval",
         });
+    #[test]
+    fn sentences_that_training_has_are_counted_beside_the_score_of_the_others() {
+        let extractor = Extractor::Transfer { task: Task::Ner, source: "qaa".to_owned() };
+        let mut result = transfer(Value::Null);
+        result["results"][0]["overlap"] = 283.into();
+        result["results"][0]["without_overlap"] =
+            json!({ "mean": 0.8, "half_width": null, "n": 1 });
+        let found = read(extractor, &result).unwrap().measurements;
+        let shown: Vec<(&str, &str, f64)> =
+            found.iter().map(|one| (&*one.measure, &*one.factors["language"], one.value)).collect();
+        let source = [("f1", "qaa", 0.9), ("overlap", "qaa", 283.0)];
+        assert_eq!(shown[..2], source);
+        assert_eq!(shown[2..], [("f1_without_overlap", "qaa", 0.8), ("f1", "qab", 0.5)]);
+    }
+
         let results = read(Extractor::Retrieval, &result).unwrap();
         let counts = |measure: &str| {
             let found = results.measurements.iter().find(|one| one.measure == measure).unwrap();

@@ -390,12 +390,19 @@ impl LanguageData {
         let preferred = |part: &str| task.source_files(part, source, &self.targets).swap_remove(0);
         let there = |data: &Path| parts.iter().all(|part| data.join(preferred(part)).is_file());
         let of_preferred = self.data().is_some_and(there);
-        for part in parts {
-            let file = match self.data().filter(|_| of_preferred) {
-                Some(data) => CommandArg::file(data.join(preferred(part))),
-                None => find(part, source)?,
-            };
-            flags.extend([format!("--{part}").into(), file.after(&format!("{source}="))]);
+        let [train, dev, test] = parts.map(|part| match self.data().filter(|_| of_preferred) {
+            Some(data) => Ok(CommandArg::file(data.join(preferred(part)))),
+            None => find(part, source),
+        });
+        let (train, dev, test) = (train?, dev?, test?);
+        let own = |flag: &str, file: CommandArg| -> [CommandArg; 2] {
+            [flag.into(), file.after(&format!("{source}="))]
+        };
+        flags.extend(own("--train", train));
+        match dev == test {
+            // One file only: its halves, so that nothing is chosen on what is reported.
+            true => flags.extend(own("--halves", dev)),
+            false => flags.extend([own("--dev", dev), own("--test", test)].concat()),
         }
         let mut found = 0;
         for target in &self.targets {

@@ -836,3 +836,29 @@ mod tests {
         }
     }
 }
+    /// The source's development set chooses the epoch, so that the same file is no test set.
+    #[test]
+    fn the_source_is_not_tested_on_what_its_epoch_is_chosen_on() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        std::fs::remove_file(folder.path().join("ner/panx-test-en.tsv")).unwrap();
+        let study = Study { seeds: vec![1], ..real(folder.path(), "anchors") };
+        let transfers = |study: &Study| -> Vec<String> {
+            let commands = commands(&planned(study, Scale::Tiny).unwrap());
+            commands.into_iter().filter(|one| one.starts_with("transfer --task ner")).collect()
+        };
+        let halves = transfers(&study);
+        assert!(!halves.is_empty());
+        for command in halves {
+            assert!(
+                command.contains("--halves en=") && command.contains("--test fr="),
+                "{command}"
+            );
+            assert!(!command.contains("--dev en=") && !command.contains("--test en="), "{command}");
+        }
+        std::fs::write(folder.path().join("ner/wikiann-test-en.txt"), "").unwrap();
+        for command in transfers(&study) {
+            assert!(command.contains("--dev en=") && command.contains("--test en="), "{command}");
+        }
+    }
+

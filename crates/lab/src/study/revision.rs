@@ -41,7 +41,7 @@ pub const COMMANDS: [StepCommand; 24] = [
     StepCommand { verb: "shift sweep", revision: 2, device: true, threads: true },
     StepCommand { verb: "shift translate", revision: 1, device: true, threads: true },
     StepCommand { verb: "similarity", revision: 1, device: true, threads: true },
-    StepCommand { verb: "transfer", revision: 2, device: true, threads: true },
+    StepCommand { verb: "transfer", revision: 3, device: true, threads: true },
     StepCommand { verb: "vectors glove", revision: 2, device: false, threads: true },
     StepCommand { verb: "vectors word2vec", revision: 2, device: false, threads: true },
     StepCommand { verb: "vocab stats", revision: 1, device: false, threads: false },
