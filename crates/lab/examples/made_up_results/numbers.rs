@@ -449,7 +449,7 @@ impl MadeUp {
                         self.links(&of, aer);
                     }
                     let of = format!("{of} layer={layer} task=mining");
-                    self.put("bitext", "mining_f1_best", &of, f1);
+                    self.put("bitext", "mining_f1", &of, f1);
                     self.put("bitext", "mining_f1_chance", &of, 0.01);
                 }
                 self.links(&format!("{of} extraction=ibm2"), 0.3);

@@ -516,13 +516,16 @@ impl ResultCollector<'_> {
         let mut more = vec![("task", "mining")];
         more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
         self.number("mining_f1_best", &more, best.f1);
-        self.number("mining_f1_chance", &more, best.f1_chance);
-        result.score.iter().for_each(|score| self.number("mining_f1", &more, score.f1));
         Ok(())
     }
 
     fn vocabulary(&mut self, result: &VocabularySharing) {
         for language in &result.languages {
+        let score = result.score.as_ref().or(result.held_out.as_ref());
+        let score = score.ok_or_else(|| missing("held_out"))?;
+        self.number("mining_f1", &more, score.f1);
+        self.number("mining_f1_chance", &more, score.f1_chance);
+        // Chosen where it is measured: for comparison alone.
             self.number("subwords", &[("language", &language.language)], language.types as f64);
         }
         for pair in &result.pairs {

@@ -34,7 +34,7 @@ pub const COMMANDS: [StepCommand; 24] = [
     StepCommand { verb: "corpus prepare", revision: 1, device: false, threads: true },
     StepCommand { verb: "language-id", revision: 1, device: true, threads: true },
     StepCommand { verb: "language-neurons", revision: 1, device: true, threads: true },
-    StepCommand { verb: "mine", revision: 1, device: true, threads: true },
+    StepCommand { verb: "mine", revision: 2, device: true, threads: true },
     StepCommand { verb: "pretrain", revision: 2, device: true, threads: true },
     StepCommand { verb: "retrieve", revision: 2, device: true, threads: true },
     StepCommand { verb: "shift means", revision: 1, device: true, threads: true },
