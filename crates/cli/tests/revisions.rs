@@ -78,6 +78,8 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("cka", 2, "used", 50.0),
     ("corpus alter", 1, "digest of text", 933172209745.0),
     ("corpus alter", 1, "words", 17.0),
+    ("corpus filter", 1, "digest of text", 934811063309.0),
+    ("corpus filter", 1, "used", 5.0),
     ("corpus paraphrases", 1, "digest of pairs", 1000107884945.0),
     ("corpus paraphrases", 1, "pairs", 2.0),
     ("corpus prepare", 1, "digest of tokens", 367619695701.5),
@@ -259,6 +261,11 @@ fn measured(folder: &Path) -> BTreeMap<(String, String), f64> {
     put("isogloss corpus alter", "words", made["words"].as_f64().unwrap());
     let altered = fs::read(folder.join("altered.txt")).unwrap();
     put("isogloss corpus alter", "digest of text", digest([altered.as_slice()]));
+    let filter = ["corpus", "filter", "--parallel", "en-fr=bitext.tsv", "--max-tokens", "8"];
+    let made = done(folder, &[&filter[..], &["--out", "en.txt", "--out", "fr.txt"]].concat());
+    put("isogloss corpus filter", "used", made["used"].as_f64().unwrap());
+    let kept = fs::read(folder.join("en.txt")).unwrap();
+    put("isogloss corpus filter", "digest of text", digest([kept.as_slice()]));
     let many = aligned_at_once(folder);
     put("isogloss align many", "loss_hub", many["loss_hub"].as_f64().unwrap());
     for (place, map) in ["onto_hub", "together", "unmapped"].into_iter().enumerate() {

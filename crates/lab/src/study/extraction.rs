@@ -12,6 +12,7 @@ use geometry::mining::MiningResult;
 use geometry::retrieval::RetrievalResult;
 use geometry::similarity::SimilarityResult;
 use models::neurons::LanguageNeuronsResult;
+use models::row_filter::RowFilterResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shift::translate::{DirectionSweep, SweepResult, TranslationResult};
@@ -78,8 +79,11 @@ pub enum Extractor {
     WordAlignment,
     /// `word-align --model DIR --gold`: the same by layer and extraction, and of the IBM model and the diagonal.
     EncoderAlignment,
-    /// `mine --gold`: F1 at the best threshold, and at the one that was given.
+    /// `mine --gold`: F1 at the threshold that was given or, of every second sentence, at the best one of the others; beside
+    /// them F1 at the threshold that is best for all.
     Mining,
+    /// `corpus filter`: how many rows of parallel text all encoders are measured on; the text says what they are read for.
+    RowFilter(&'static str),
     /// `vocab stats`: the subwords of each language, and those that two share.
     Vocabulary,
 }
@@ -148,6 +152,10 @@ impl Extractor {
             Extractor::LanguageNeurons => collector.language_neurons(&parse(result)?),
             Extractor::Sweep => collector.sweep(&parse(result)?),
             Extractor::Translation => collector.translation(&parse(result)?),
+            Extractor::RowFilter(of) => {
+                let result: RowFilterResult = parse(result)?;
+                collector.rows(&result.counts, of, &[]);
+            }
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
             Extractor::Score(task) => collector.score_of(&parse(result)?, *task),
             Extractor::WordAlignment => collector.word_alignment(&parse(result)?),
@@ -224,6 +232,11 @@ impl ResultCollector<'_> {
         self.results.signature.clone_from(&result.signature);
         for test in &result.results {
             self.score(task.measure(), source, &test.name, row, test.score.mean);
+            if let Some(others) = &test.without_overlap {
+                let measure = format!("{}_without_overlap", task.measure());
+                self.score("overlap", source, &test.name, row, test.overlap as f64);
+                self.score(&measure, source, &test.name, row, others.mean);
+            }
         }
     }
 
@@ -232,11 +245,6 @@ impl ResultCollector<'_> {
         result: &TransferResult,
         task: Task,
         source: &str,
-            if let Some(others) = &test.without_overlap {
-                let measure = format!("{}_without_overlap", task.measure());
-                self.score("overlap", source, &test.name, row, test.overlap as f64);
-                self.score(&measure, source, &test.name, row, others.mean);
-            }
     ) -> Result<(), Mismatch> {
         self.transfer(result, task, source, Some("last-n"));
         let shift = result.shift.as_ref().ok_or_else(|| missing("shift"))?;
@@ -306,6 +314,9 @@ impl ResultCollector<'_> {
                 let more = [("pair", name.as_str()), ("map", map), ("dictionary", dictionary)];
                 self.number("p_at_1", &more, accuracy);
             }
+            let more = [("pair", name.as_str()), ("dictionary", dictionary)];
+            self.number("queries", &more, pair.queries as f64);
+            self.number("queries_seen", &more, pair.seen as f64);
         }
     }
 
@@ -319,9 +330,6 @@ impl ResultCollector<'_> {
         let reciprocals: f64 = (1..=words).map(|rank| 1.0 / rank as f64).sum();
         self.number("mrr_chance", &[], reciprocals / words as f64);
         self.number("p_at_1_chance", &[], 1.0 / words as f64);
-            let more = [("pair", name.as_str()), ("dictionary", dictionary)];
-            self.number("queries", &more, pair.queries as f64);
-            self.number("queries_seen", &more, pair.seen as f64);
         if let Some(different) = &result.different {
             let accuracy = different.candidates.accuracy;
             self.number("mrr_different", &[], accuracy.mrr);
@@ -515,17 +523,17 @@ impl ResultCollector<'_> {
         let layer = result.layer.map(|layer| layer.to_string());
         let mut more = vec![("task", "mining")];
         more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
+        let score = result.score.as_ref().or(result.held_out.as_ref());
+        let score = score.ok_or_else(|| missing("held_out"))?;
+        self.number("mining_f1", &more, score.f1);
+        self.number("mining_f1_chance", &more, score.f1_chance);
+        // Chosen where it is measured: for comparison alone.
         self.number("mining_f1_best", &more, best.f1);
         Ok(())
     }
 
     fn vocabulary(&mut self, result: &VocabularySharing) {
         for language in &result.languages {
-        let score = result.score.as_ref().or(result.held_out.as_ref());
-        let score = score.ok_or_else(|| missing("held_out"))?;
-        self.number("mining_f1", &more, score.f1);
-        self.number("mining_f1_chance", &more, score.f1_chance);
-        // Chosen where it is measured: for comparison alone.
             self.number("subwords", &[("language", &language.language)], language.types as f64);
         }
         for pair in &result.pairs {
@@ -572,17 +580,6 @@ mod tests {
     }
 
     #[test]
-    fn retrieval_is_the_mean_of_both_directions() {
-        let layer = json!({
-            "layer": 2, "raw": { "forward": 0.2, "backward": 0.4, "mean": 0.3 },
-            "centered": { "forward": 0.5, "backward": 0.5, "mean": 0.5 }, "aligned": null,
-        });
-        let result = json!({
-            "rows": 10, "repeated": 0, "too_long": 0, "used": 10, "candidates": [10, 10], "chance": 0.1,
-            "train": null, "layers": [layer],
-            "signature": "retrieval",
-        });
-    #[test]
     fn sentences_that_training_has_are_counted_beside_the_score_of_the_others() {
         let extractor = Extractor::Transfer { task: Task::Ner, source: "qaa".to_owned() };
         let mut result = transfer(Value::Null);
@@ -597,6 +594,17 @@ mod tests {
         assert_eq!(shown[2..], [("f1_without_overlap", "qaa", 0.8), ("f1", "qab", 0.5)]);
     }
 
+    #[test]
+    fn retrieval_is_the_mean_of_both_directions() {
+        let layer = json!({
+            "layer": 2, "raw": { "forward": 0.2, "backward": 0.4, "mean": 0.3 },
+            "centered": { "forward": 0.5, "backward": 0.5, "mean": 0.5 }, "aligned": null,
+        });
+        let result = json!({
+            "rows": 10, "repeated": 0, "too_long": 0, "used": 10, "candidates": [10, 10], "chance": 0.1,
+            "train": null, "layers": [layer],
+            "signature": "retrieval",
+        });
         let results = read(Extractor::Retrieval, &result).unwrap();
         let counts = |measure: &str| {
             let found = results.measurements.iter().find(|one| one.measure == measure).unwrap();
@@ -666,7 +674,7 @@ mod tests {
         let found = read(Extractor::AlignMany, &result).unwrap().measurements;
         let shown: Vec<(&str, &str, f64)> = found
             .iter()
-            .filter(|one| one.factors["map"] == "together")
+            .filter(|one| one.factors.get("map").is_some_and(|map| map == "together"))
             .map(|one| (&*one.factors["pair"], &*one.factors["dictionary"], one.value))
             .collect();
         assert_eq!(shown, [("b-a", "with-hub", 0.5), ("b-c", "own", 0.5), ("c-d", "none", 0.5)]);

@@ -35,7 +35,8 @@ pub(super) enum ParallelFiles {
 }
 
 impl ParallelFiles {
-    fn lines(target: CommandArg, source: CommandArg) -> Self {
+    /// A file of each side.
+    pub(super) fn lines(target: CommandArg, source: CommandArg) -> Self {
         Self::Sides { target: vec![target], source: vec![source], columns: None }
     }
 
@@ -559,17 +560,17 @@ impl LanguageData {
         self.existing(std::slice::from_ref(&name)).ok_or_else(lost)
     }
 
+    /// The dictionary to test translation from the source into a target, where there is one.
+    pub(super) fn opposite_test(&self, target: &str) -> Option<CommandArg> {
+        self.existing(&[format!("muse/{}-{target}.5000-6500.txt", self.source)])
+    }
+
     /// A MUSE dictionary of two targets, where there is one: of a world that was generated with them.
     pub(super) fn dictionary_of(&self, from: &str, to: &str, part: &str) -> Option<CommandArg> {
         match &self.home {
             DataLocation::World { all_dictionaries: false, .. } => None,
             _ => self.existing(&[format!("muse/{from}-{to}.{part}.txt")]),
         }
-    }
-
-    /// The dictionary to test translation from the source into a target, where there is one.
-    pub(super) fn opposite_test(&self, target: &str) -> Option<CommandArg> {
-        self.existing(&[format!("muse/{}-{target}.5000-6500.txt", self.source)])
     }
 
     /// The whole dictionary from the source to a target, where there is one.

@@ -24,12 +24,13 @@ pub struct StepCommand {
 
 /// Every command that steps run, in alphabetical order.
 #[rustfmt::skip]
-pub const COMMANDS: [StepCommand; 24] = [
+pub const COMMANDS: [StepCommand; 25] = [
     StepCommand { verb: "align contexts", revision: 2, device: true, threads: true },
     StepCommand { verb: "align many", revision: 2, device: true, threads: true },
     StepCommand { verb: "align words", revision: 2, device: true, threads: true },
     StepCommand { verb: "cka", revision: 2, device: true, threads: true },
     StepCommand { verb: "corpus alter", revision: 1, device: false, threads: true },
+    StepCommand { verb: "corpus filter", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus paraphrases", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus prepare", revision: 1, device: false, threads: true },
     StepCommand { verb: "language-id", revision: 1, device: true, threads: true },
