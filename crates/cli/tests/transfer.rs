@@ -311,6 +311,67 @@ fn parts_of_speech_and_sentence_labels_transfer() {
     }
 }
 
+/// WikiAnn's parts share sentences: their score counts, and that of the others stands beside it.
+#[test]
+fn sentences_that_training_has_too_are_counted() {
+    let folder = MADE.path();
+    let sentences = |part: &str| -> Vec<String> {
+        let file = folder.join(format!("world/ner/panx-{part}-qaa.tsv"));
+        let text = fs::read_to_string(file).unwrap();
+        text.trim_end().split("\n\n").map(|one| format!("{one}\n\n")).collect()
+    };
+    let words = |sentence: &String| -> Vec<String> {
+        sentence.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    };
+    let train = sentences("train");
+    let known: std::collections::HashSet<Vec<String>> = train[..200].iter().map(words).collect();
+    let novel: Vec<String> =
+        sentences("test").into_iter().filter(|one| !known.contains(&words(one))).take(40).collect();
+    fs::write(folder.join("novel.tsv"), novel.concat()).unwrap();
+    fs::write(
+        folder.join("mixed.tsv"),
+        [&novel[..20], &train[..30], &novel[20..]].concat().concat(),
+    )
+    .unwrap();
+    let files = ["train", "dev"].map(|part| format!("qaa=world/ner/panx-{part}-qaa.tsv"));
+    let [train, dev] = &files;
+    let run = [
+        "transfer",
+        "--task",
+        "ner",
+        "--quick",
+        "--epochs",
+        "2",
+        "--model",
+        "run",
+        "--limit",
+        "200",
+        "--train",
+        train,
+        "--dev",
+        dev,
+        "--allow-unseen",
+        "--out",
+        "overlap",
+    ];
+    let tests = ["--test", "qaa=mixed.tsv", "--test", "qaa=novel.tsv"];
+    let result = done(folder, &[&run[..], &tests].concat());
+    let [mixed, novel] = [&result["results"][0], &result["results"][1]];
+    assert_eq!((&mixed["overlap"], &novel["overlap"]), (&30.into(), &0.into()));
+    assert_eq!(mixed["without_overlap"]["mean"], novel["mean"]);
+    assert!(novel.get("without_overlap").is_none(), "{novel}");
+    let shown = command(folder, &["transfer", "--resume", "--out", "overlap"]).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(
+        shown.contains("qaa:mixed: 30 of 70 items stand in what was trained on too"),
+        "{shown}"
+    );
+
+    // What epochs are chosen on is no test set, unless they are halves of it.
+    let again = ["--test", dev, "--force"];
+    refused(folder, &[&run[..], &again].concat(), 2, "is what is chosen on too");
+}
+
 #[test]
 fn a_sample_is_drawn_by_seed_and_the_head_of_a_file_is_not() {
     let folder = MADE.path();
@@ -464,8 +525,8 @@ fn requests_that_make_no_sense_are_usage() {
     ] {
         refused(folder, &transfer("ner", "never", more), 2, reason);
     }
-    let file = "world/ner/panx-dev-qaa.tsv";
-    let [train, dev, test] = ["--train", "--dev", "--test"].map(|set| format!("{set}=qaa={file}"));
+    let set = |part: &str| format!("--{part}=qaa=world/ner/panx-{part}-qaa.tsv");
+    let [train, dev, test] = ["train", "dev", "test"].map(set);
     let twice =
         ["transfer", "--task=ner", "--model=run", "--out=never", &train, &dev, &test, &test];
     refused(folder, &twice, 2, "two test files are called");

@@ -422,6 +422,9 @@ fn keep_common(words: WordVectors, path: &Path, common: &Path) -> Result<WordVec
     select(&words, &rows)
 }
 
+/// Rows of two spaces that are translations.
+type RowPairs = Vec<(u32, u32)>;
+
 /// The map, and the pairs that it was first learned from, where there are some.
 fn learn(
     config: &AlignWordsConfig,
@@ -431,7 +434,7 @@ fn learn(
     result: &mut AlignWordsResult,
     device: &Device,
     observer: &dyn AlignObserver,
-) -> Result<(Map, Option<Vec<(u32, u32)>>)> {
+) -> Result<(Map, Option<RowPairs>)> {
     let dim = source.matrix.cols();
     let induction = Induction { cutoff: config.cutoff, k };
     let pairs = match init {
@@ -488,7 +491,7 @@ fn training_pairs(
     config: &AlignWordsConfig,
     source: &WordSpace,
     target: &WordSpace,
-) -> Result<Vec<(u32, u32)>> {
+) -> Result<RowPairs> {
     if let Some(path) = &config.dictionary {
         return Ok(Lexicon::read(path, &source.words, &target.words)?.pairs);
     }

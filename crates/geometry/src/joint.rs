@@ -4,6 +4,11 @@
 //! the hub), all maps are learned together: generalised Procrustes (Gower 1975; for word vectors Kementchedjhieva et al.
 //! 2018) minimises the squared distances of all dictionary pairs in the common space, language by language, each given
 //! the others. The hub's map is the identity, which fixes the common rotation.
+//!
+//! Pairs are evaluated on words that their maps were not learned from, and every translation that any of the dictionaries
+//! knows is right. Both matter where directions share files: MUSE's dictionaries of the two directions are different samples,
+//! so that a third of the words of one's test part stand in the other's training part, and the reverse of a test dictionary
+//! lacks most translations of its frequent words.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -16,7 +21,7 @@ use text::{Dictionary, LineRules};
 
 use crate::align::{AlignObserver, SpaceOptions, WordSpace, check_dims, read_space};
 use crate::error::{Error, Result};
-use crate::lexicon::{Lexicon, TrainingOverlap};
+use crate::lexicon::Lexicon;
 use crate::map::{CrossProduct, Map};
 use crate::normalize::{Step, describe};
 use crate::search::{Measure, Scores, unwatched};
@@ -146,14 +151,6 @@ fn between(
     })
 }
 
-/// The pairs of two languages that are learned from, the row of the first of these first.
-fn learned(dictionaries: &[LanguagePairs], a: usize, b: usize) -> FxHashSet<(u32, u32)> {
-    let all = between(dictionaries, a, b).flat_map(|(rows, first)| {
-        rows.iter().map(move |&(x, y)| if first { (x, y) } else { (y, x) })
-    });
-    all.collect()
-}
-
 /// The mean squared distance of dictionary pairs in the common space.
 fn loss(spaces: &[Matrix], maps: &[Map], dictionaries: &[LanguagePairs]) -> f64 {
     let mapped: Vec<Matrix> =
@@ -179,14 +176,14 @@ pub struct PairAccuracy {
     pub target: String,
     /// Whether a dictionary of this pair, in either direction, was learned from.
     pub trained: bool,
-    /// Whether the test dictionary was composed of two with the hub, for want of one of this pair.
+    /// Whether the words are translations in the test dictionary of the opposite direction, for want of one of this.
+    pub reversed: bool,
+    /// Whether translations are composed of two through the hub, for want of a test dictionary of this pair.
     pub pivoted: bool,
-    /// Source words of the test dictionary that have a pair.
+    /// Words that were looked up: those of the test dictionary that have a pair and were not learned from.
     pub queries: usize,
-    /// How much of the test dictionary is in a dictionary of this pair, in either direction, that was learned from. Source words
-    /// of one direction are translations in the other, where they come again: it is pairs that matter.
-    #[serde(default)]
-    pub train_overlap: TrainingOverlap,
+    /// Words that were left out, as the maps of this pair were learned from them.
+    pub seen: usize,
     /// P@1 with every language mapped onto the hub.
     pub p_at_1_hub: f64,
     /// P@1 with all maps learned together.
@@ -212,8 +209,10 @@ pub struct AlignManyResult {
     pub loss_hub: f64,
     /// The same after each round of generalised Procrustes.
     pub losses: Vec<f64>,
-    /// Every pair that has a test dictionary.
+    /// Every pair that has a test dictionary with words that were not learned from.
     pub pairs: Vec<PairAccuracy>,
+    /// The ordered pairs of whose test dictionary no word is left.
+    pub untested: Vec<[String; 2]>,
     /// The mean P@1 over pairs: onto the hub, together, without maps; none without a test dictionary.
     pub mean: Option<[f64; 3]>,
     /// Names every convention that a number depends on.
@@ -279,7 +278,7 @@ impl AlignManyConfig {
 
     fn signature(&self, k: usize) -> String {
         format!(
-            "generalised-procrustes|norm:{}|retrieval:csls,k={k}|queries:unique-source|gold:any|oov:dropped|vocab:{}|ties:lower-row|v{}",
+            "generalised-procrustes|norm:{}|retrieval:csls,k={k}|queries:unique-source,not-trained|gold:any-known|oov:dropped|vocab:{}|ties:lower-row|v{}",
             describe(&self.normalize),
             self.max_vocab,
             env!("CARGO_PKG_VERSION"),
@@ -288,7 +287,8 @@ impl AlignManyConfig {
 }
 
 /// Reads the vectors of many languages, learns their maps into one space, onto the hub and together, and looks up every
-/// pair in both directions. A pair without a test dictionary is looked up in one that is composed of those with the hub.
+/// pair in both directions: words that the maps of the pair were not learned from, any known translation of which is right.
+/// A pair without a test dictionary is looked up by way of the hub.
 ///
 /// # Errors
 /// Where a file is at fault, a dictionary names a language without vectors, or no dictionaries join a language to the hub.
@@ -319,7 +319,7 @@ pub fn align_many(
         let rows = Lexicon::read(path, &spaces[a].words, &spaces[b].words)?.pairs;
         dictionaries.push(LanguagePairs { languages: [a, b], rows });
     }
-    let tests = test_entries(config, hub)?;
+    let tests = KnownTranslations::read(config)?.tests(config.vectors.len(), hub);
     let matrices: Vec<Matrix> = spaces.iter().map(|space| space.matrix.clone()).collect();
     let name = |language: usize| format!("`{}`", config.vectors[language].0);
     observer.stage("mapping onto the hub");
@@ -336,27 +336,20 @@ pub fn align_many(
         loss_hub: separate.losses[0],
         losses: joint.losses[1..].to_vec(),
         pairs: Vec::new(),
+        untested: Vec::new(),
         mean: None,
         signature: config.signature(k),
     };
     let identity = vec![Map::identity(matrices[hub].cols()); spaces.len()];
-    for TestPair { languages: [a, b], entries, pivoted } in &tests {
-        observer.stage(&format!("looking up {}-{}", config.vectors[*a].0, config.vectors[*b].0));
+    for TestPair { languages: [a, b], entries, reversed, pivoted } in &tests {
+        let names = [a, b].map(|language| config.vectors[*language].0.clone());
+        observer.stage(&format!("looking up {}", names.join("-")));
         let entries = entries.iter().map(|(a, b)| (a.as_str(), b.as_str()));
-        let lexicon = Lexicon::new(entries, &spaces[*a].words, &spaces[*b].words);
+        let mut lexicon = Lexicon::new(entries, &spaces[*a].words, &spaces[*b].words);
+        let seen = leave_out(&mut lexicon, &learned_from(&dictionaries, [*a, *b], hub));
         if lexicon.pairs.is_empty() {
+            result.untested.push(names);
             continue;
-        }
-        let train_overlap = lexicon.overlap(&learned(&dictionaries, *a, *b));
-        if train_overlap.pairs > 0 {
-            observer.remark(&format!(
-                "warning: {} of the {} test pairs of {}-{} were learned from: what is found for them is how well the maps fit, \
-                 and no test; give dictionaries without a common pair",
-                train_overlap.pairs,
-                lexicon.pairs.len(),
-                config.vectors[*a].0,
-                config.vectors[*b].0
-            ));
         }
         let look_up = |maps: &[Map]| {
             let (x, y) = (maps[*a].apply(&matrices[*a]), maps[*b].apply(&matrices[*b]));
@@ -365,13 +358,15 @@ pub fn align_many(
         };
         let [onto_hub, together, unmapped] =
             [&separate.maps, &joint.maps, &identity].map(|maps| look_up(maps));
+        let [source, target] = names;
         result.pairs.push(PairAccuracy {
-            source: config.vectors[*a].0.clone(),
-            target: config.vectors[*b].0.clone(),
+            source,
+            target,
             trained: between(&dictionaries, *a, *b).next().is_some(),
+            reversed: *reversed,
             pivoted: *pivoted,
             queries: together.queries,
-            train_overlap,
+            seen,
             p_at_1_hub: onto_hub.p_at_1,
             p_at_1_joint: together.p_at_1,
             p_at_1_unmapped: unmapped.p_at_1,
@@ -385,54 +380,187 @@ pub fn align_many(
     Ok(ManyAlignment { result, spaces, maps: joint.maps })
 }
 
-/// What is looked up of an ordered pair of languages.
+/// The rows of the first of two languages that the maps of both were learned from: its words in any dictionary or, as the
+/// hub's map is given, the hub's words in its dictionaries with the second.
+fn learned_from(
+    dictionaries: &[LanguagePairs],
+    [source, target]: [usize; 2],
+    hub: usize,
+) -> FxHashSet<u32> {
+    let mut rows = FxHashSet::default();
+    for LanguagePairs { languages: [a, b], rows: pairs } in dictionaries {
+        let counts = |other: usize| source != hub || other == target;
+        match () {
+            () if *a == source && counts(*b) => rows.extend(pairs.iter().map(|(row, _)| *row)),
+            () if *b == source && counts(*a) => rows.extend(pairs.iter().map(|(_, row)| *row)),
+            () => {}
+        }
+    }
+    rows
+}
+
+/// Leaves the queries of some rows out, and counts them.
+fn leave_out(lexicon: &mut Lexicon, rows: &FxHashSet<u32>) -> usize {
+    let before = lexicon.queries().len();
+    lexicon.pairs.retain(|(source, _)| !rows.contains(source));
+    before - lexicon.queries().len()
+}
+
+/// What is looked up of an ordered pair of languages: words with every known translation.
 struct TestPair {
     languages: [usize; 2],
     entries: Entries,
+    reversed: bool,
     pivoted: bool,
 }
 
-/// The entries of every ordered pair of languages: those of its own dictionary, of the reversed one of the opposite
-/// direction or, for want of both, of two with the hub that are joined by the hub's words.
-fn test_entries(config: &AlignManyConfig, hub: usize) -> Result<Vec<TestPair>> {
-    let mut given: FxHashMap<[usize; 2], Entries> = FxHashMap::default();
-    for (languages, path) in &config.test_dictionaries {
-        let pair = config.pair(languages, "test_dictionary")?;
-        let read = Dictionary::read(path, &languages[0], &languages[1], LineRules::default())?;
-        let entries = read.entries.into_iter().map(|(a, b, _)| (a, b));
-        given.entry(pair).or_default().extend(entries);
-    }
-    let direct = |a: usize, b: usize| -> Option<Entries> {
-        let turned = |entries: &Entries| {
-            entries.iter().map(|(x, y)| (y.clone(), x.clone())).collect::<Entries>()
-        };
-        given.get(&[a, b]).cloned().or_else(|| given.get(&[b, a]).map(turned))
-    };
-    let mut tests = Vec::new();
-    let count = config.vectors.len();
-    for (a, b) in (0..count).flat_map(|a| (0..count).map(move |b| (a, b))).filter(|(a, b)| a != b) {
-        let (entries, pivoted) = match direct(a, b) {
-            Some(entries) => (entries, false),
-            None if a == hub || b == hub => continue,
-            None => match direct(a, hub).zip(direct(hub, b)) {
-                Some((to_hub, from_hub)) => (join(&to_hub, &from_hub), true),
-                None => continue,
-            },
-        };
-        tests.push(TestPair { languages: [a, b], entries, pivoted });
-    }
-    Ok(tests)
+/// The entries of all dictionaries, by ordered pair of languages.
+#[derive(Default)]
+struct KnownTranslations {
+    /// Of test dictionaries, as they are given.
+    tests: FxHashMap<[usize; 2], Entries>,
+    /// Of every dictionary, to learn from or to look up, in both directions.
+    all: FxHashMap<[usize; 2], Entries>,
 }
 
-/// Words of two languages that have a translation in common.
-fn join(to_hub: &Entries, from_hub: &Entries) -> Entries {
-    let mut by_word: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
-    for (hub, word) in from_hub {
-        by_word.entry(hub).or_default().push(word);
+impl KnownTranslations {
+    fn read(config: &AlignManyConfig) -> Result<Self> {
+        let mut known = Self::default();
+        let kinds = [
+            (&config.dictionaries, "dictionary", false),
+            (&config.test_dictionaries, "test_dictionary", true),
+        ];
+        for (files, key, is_test) in kinds {
+            for (languages, path) in files {
+                let pair = config.pair(languages, key)?;
+                let read =
+                    Dictionary::read(path, &languages[0], &languages[1], LineRules::default())?;
+                let entries = read.entries.into_iter().map(|(word, of, _)| (word, of)).collect();
+                known.add(pair, entries, is_test);
+            }
+        }
+        Ok(known)
     }
-    let all = to_hub.iter().flat_map(|(word, hub)| {
-        let others = by_word.get(hub.as_str()).into_iter().flatten();
-        others.map(move |other| (word.clone(), (*other).to_owned()))
+
+    fn add(&mut self, [a, b]: [usize; 2], entries: Entries, is_test: bool) {
+        let turned = entries.iter().map(|(word, translation)| (translation.clone(), word.clone()));
+        self.all.entry([b, a]).or_default().extend(turned);
+        self.all.entry([a, b]).or_default().extend_from_slice(&entries);
+        if is_test {
+            self.tests.entry([a, b]).or_default().extend(entries);
+        }
+    }
+
+    /// What is looked up of every ordered pair of languages that has a test dictionary: its own, that of the opposite
+    /// direction or, for want of both, the source's with the hub.
+    fn tests(&self, languages: usize, hub: usize) -> Vec<TestPair> {
+        let pairs = (0..languages).flat_map(|a| (0..languages).map(move |b| [a, b]));
+        let direct = |[a, b]: [usize; 2]| {
+            let (words, reversed) = self.words(a, b)?;
+            let entries = translated(&words, &self.translations(a, b));
+            Some(TestPair { languages: [a, b], entries, reversed, pivoted: false })
+        };
+        let through_hub = |[a, b]: [usize; 2]| {
+            let (words, reversed) = self.words(a, hub).filter(|_| b != hub)?;
+            let onwards = self.translations(hub, b);
+            let entries = translated(&words, &self.translations(a, hub));
+            let entries = entries.iter().flat_map(|(word, of)| {
+                let others = onwards.get(of.as_str()).into_iter().flatten();
+                others.map(|other| (word.clone(), (*other).to_owned()))
+            });
+            let (languages, entries) = ([a, b], entries.collect());
+            Some(TestPair { languages, entries, reversed, pivoted: true })
+        };
+        let tests = pairs.filter(|[a, b]| a != b).filter_map(|pair| match direct(pair) {
+            None if pair[0] != hub => through_hub(pair).filter(|test| !test.entries.is_empty()),
+            found => found,
+        });
+        tests.collect()
+    }
+
+    /// The words of one language to look up in another, as often as they are listed, and whether they are those of the
+    /// opposite direction.
+    fn words(&self, a: usize, b: usize) -> Option<(Vec<&str>, bool)> {
+        let own = self.tests.get(&[a, b]);
+        let own = own.map(|own| (own.iter().map(|(word, _)| word.as_str()).collect(), false));
+        own.or_else(|| {
+            let turned = self.tests.get(&[b, a])?;
+            Some((turned.iter().map(|(_, word)| word.as_str()).collect(), true))
+        })
+    }
+
+    /// All translations of the words of one language into another.
+    fn translations(&self, a: usize, b: usize) -> FxHashMap<&str, Vec<&str>> {
+        let mut translations: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
+        for (word, translation) in self.all.get(&[a, b]).into_iter().flatten() {
+            translations.entry(word).or_default().push(translation);
+        }
+        translations
+    }
+}
+
+/// Words, each once, with all their translations.
+fn translated(words: &[&str], translations: &FxHashMap<&str, Vec<&str>>) -> Entries {
+    let mut before = FxHashSet::default();
+    let words = words.iter().filter(|word| before.insert(**word));
+    let entries = words.flat_map(|word| {
+        let known = translations.get(word).into_iter().flatten();
+        known.map(|translation| ((*word).to_owned(), (*translation).to_owned()))
     });
-    all.collect()
+    entries.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(pairs: &[(&str, &str)]) -> Entries {
+        pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect()
+    }
+
+    /// French and English as MUSE has them: `house` stands in the training dictionary of the other direction, and `car` has
+    /// a translation that only the other direction lists.
+    #[test]
+    fn every_known_translation_is_right_in_its_own_direction() {
+        let (fr, en, de) = (0, 1, 2);
+        let mut known = KnownTranslations::default();
+        known.add([fr, en], entries(&[("maison", "house"), ("route", "road")]), false);
+        known.add([fr, en], entries(&[("voiture", "car"), ("auto", "car")]), true);
+        known.add([en, fr], entries(&[("car", "voiture"), ("house", "maison")]), true);
+        known.add([de, en], entries(&[("strasse", "road"), ("auto", "car")]), false);
+        let tests = known.tests(3, en);
+        let of = |pair: [usize; 2]| tests.iter().find(|test| test.languages == pair).unwrap();
+        let own = of([en, fr]);
+        assert!(!own.reversed && !own.pivoted);
+        let all = [("car", "voiture"), ("car", "auto"), ("car", "voiture"), ("house", "maison")];
+        let mut found = own.entries.clone();
+        found.sort();
+        let mut wanted = entries(&all);
+        wanted.push(("house".to_owned(), "maison".to_owned()));
+        wanted.sort();
+        assert_eq!(found, wanted);
+        // By way of the hub, by a dictionary to learn from too.
+        let pivoted = of([fr, de]);
+        assert!(pivoted.pivoted && !pivoted.reversed);
+        assert!(pivoted.entries.contains(&("voiture".to_owned(), "auto".to_owned())));
+        assert!(pivoted.entries.iter().all(|(word, _)| word != "route"), "it is not to be tested");
+        // German has no test dictionary with the hub.
+        assert!(tests.iter().all(|test| test.languages[0] != de));
+    }
+
+    #[test]
+    fn words_that_a_map_was_learned_from_are_left_out() {
+        let pairs = |languages, rows: &[(u32, u32)]| LanguagePairs { languages, rows: rows.into() };
+        let (fr, en, de) = (0, 1, 2);
+        let dictionaries = [pairs([fr, en], &[(1, 2), (3, 4)]), pairs([en, de], &[(5, 6)])];
+        let seen = |pair: [usize; 2]| {
+            let mut rows: Vec<u32> = learned_from(&dictionaries, pair, en).into_iter().collect();
+            rows.sort_unstable();
+            rows
+        };
+        assert_eq!(seen([fr, en]), [1, 3]);
+        assert_eq!(seen([fr, de]), [1, 3], "the map of French is one of the two");
+        assert_eq!(seen([en, fr]), [2, 4], "no map was learned from the pairs with German");
+        assert_eq!(seen([en, de]), [5]);
+    }
 }

@@ -129,6 +129,21 @@ fn a_given_model_is_named_and_judged_apart() {
     assert!(report.html.contains("en → fr, mbert"));
 }
 
+/// A comparison of encoders that left out different sentences is none of encoders alone.
+#[test]
+fn systems_that_read_different_sentences_are_named() {
+    let mut records = numbers::all().0;
+    let remark = "Not on the same sentences";
+    assert!(!ReportPage::of(&records, &[]).html.contains(remark));
+    let counted = records.iter().find(|one| one.measure == "too_long").unwrap();
+    let mut other = counted.clone();
+    other.factors.insert("system".to_owned(), "monolingual".to_owned());
+    records.push(other.clone());
+    assert!(!ReportPage::of(&records, &[]).html.contains(remark), "as many");
+    records.last_mut().unwrap().value += 8.0;
+    assert!(ReportPage::of(&records, &[]).html.contains(remark));
+}
+
 /// Sentences that were left out are counted on the page.
 #[test]
 fn what_was_left_out_is_said() {

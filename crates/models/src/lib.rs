@@ -9,6 +9,7 @@
 //! - [`neurons`]: language-specific neurons (LAPE), and a model without them.
 //! - [`parallel`]: parallel text.
 //! - [`paraphrases`]: different sentences of one language with the same translation.
+//! - [`row_filter`]: parallel text that encoders with different tokenizers all read whole.
 //! - [`sentences`]: files of sentences, and the vector of every sentence at every layer.
 //! - [`words`]: the vectors of words: rows of the embedding table, and means over contexts.
 //! - [`contexts`]: the vectors of linked words in translated sentences.
@@ -40,6 +41,7 @@ pub mod neurons;
 pub mod parallel;
 pub mod paraphrases;
 mod pretrained;
+pub mod row_filter;
 pub mod sentences;
 pub mod states;
 mod token_ids;

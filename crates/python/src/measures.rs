@@ -155,6 +155,10 @@ fn mined<'py>(
             threshold,
             score: at.map(|(threshold, gold)| MiningScore::at(threshold, &pairs, gold, rows)),
             best: gold.as_ref().and_then(|gold| MiningScore::best(&pairs, gold, rows)),
+            held_out: gold
+                .as_ref()
+                .filter(|_| threshold.is_none())
+                .and_then(|gold| MiningScore::held_out(&pairs, gold, rows)),
             spaces,
             seconds,
             signature: signature((margin, direction), neighbors, center),

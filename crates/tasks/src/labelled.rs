@@ -102,6 +102,9 @@ pub trait LabelledFile: Sync {
     /// Keeps some of the items, given by number in ascending order.
     fn select(&mut self, items: &[usize]);
 
+    /// The text of every item without its labels: what is equal here is the same input.
+    fn texts(&self) -> Vec<String>;
+
     /// Every label that occurs, with its line.
     fn labels(&self) -> Vec<(String, usize)>;
 

@@ -36,6 +36,11 @@ impl<T> TaggedSentence<T> {
         Self { words: vec![], tags: vec![], lines: vec![] }
     }
 
+    /// Its words, a line each.
+    pub(crate) fn text(&self) -> String {
+        self.words.join("\n")
+    }
+
     /// Its words and tags.
     pub(crate) fn words_and_tags(&self) -> (Vec<&str>, &[T]) {
         (self.words.iter().map(String::as_str).collect(), &self.tags)

@@ -68,7 +68,7 @@ fn nli_files(part: &str, language: &str) -> Vec<String> {
 
 /// WikiAnn, in the splits of Rahimi et al. 2019 (PAN-X of XTREME) or of the original; for test in Chinese the
 /// data of SIGHAN 2006, as in Conneau et al. 2020. Where a language has a development file only, its test
-/// file is the same, and nothing may be chosen on it.
+/// file is the same; where something is chosen on it, its halves are taken.
 fn ner_files(part: &str, language: &str) -> Vec<String> {
     let panx = |part: &str| format!("ner/panx-{part}-{language}.tsv");
     match part {

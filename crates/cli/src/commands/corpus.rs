@@ -8,6 +8,7 @@ use models::paraphrases::{ParaphraseConfig, ParaphraseResult, find};
 use text::{CorpusSummary, Split, TokenizedCorpusSummary, Vocabulary};
 
 use super::corpus_alter::Alter;
+use super::corpus_filter::Filter;
 use super::texts::{TextFlags, describe_skipped, parse_text, watch_languages, with_threads};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -27,6 +28,10 @@ pub(crate) enum CorpusCommand {
     /// Make a second "language" of real text: another script, another word order, invented endings.
     #[command(after_help = super::corpus_alter::EXAMPLES)]
     Alter(Alter),
+
+    /// Leave long rows out of parallel text, so that encoders with different tokenizers read the same sentences.
+    #[command(after_help = super::corpus_filter::EXAMPLES)]
+    Filter(Filter),
 }
 
 const PARAPHRASE_EXAMPLES: &str = "Example:
@@ -51,6 +56,7 @@ impl CorpusCommand {
             CorpusCommand::Prepare(prepare) => prepare.run(),
             CorpusCommand::Paraphrases(paraphrases) => paraphrases.run(),
             CorpusCommand::Alter(alter) => alter.run(),
+            CorpusCommand::Filter(filter) => filter.run(),
         }
     }
 }

@@ -92,6 +92,9 @@ pub(crate) struct LanguageId {
     compute: Compute,
 }
 
+/// The vectors of each language.
+type LanguageStacks = Vec<(String, Stack)>;
+
 impl LanguageId {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let (languages, repeated) = match &self.model {
@@ -111,7 +114,7 @@ impl LanguageId {
     }
 
     /// Vectors of each language's different sentences, and how many sentences repeat an earlier one.
-    fn encoded(&self, folder: &Path) -> Result<(Vec<(String, Stack)>, Vec<usize>), Failure> {
+    fn encoded(&self, folder: &Path) -> Result<(LanguageStacks, Vec<usize>), Failure> {
         let sides = read_languages(&self.texts, &self.columns.columns)?;
         let keys: Vec<Vec<Option<&str>>> = sides.iter().map(|side| self.keys(side)).collect();
         let mut model = self.compute.open(folder)?;
@@ -134,7 +137,7 @@ impl LanguageId {
         lines.map(|line| Some(line.as_str()).filter(|line| !line.is_empty())).collect()
     }
 
-    fn opened(&self) -> Result<Vec<(String, Stack)>, Failure> {
+    fn opened(&self) -> Result<LanguageStacks, Failure> {
         let open = |(language, file): &(String, String)| {
             let mut stack = Stack::open(Path::new(file))?;
             stack.keep(&self.layers.of(stack.layers() - 1)?);

@@ -118,7 +118,8 @@ pub(crate) struct Mine {
     threshold_from: Option<PathBuf>,
 
     /// Gold pairs, two columns with a tab between: sentences, ids with --ids, or row numbers of vectors, from 0. Prints
-    /// precision, recall and F1 of all pairs above the threshold, as BUCC does, beside chance.
+    /// precision, recall and F1 of all pairs above the threshold, as BUCC does, beside chance. Without a threshold, of every
+    /// second source sentence at the threshold that is best for the others.
     #[arg(long, value_name = "FILE", help_heading = "Evaluation")]
     gold: Option<String>,
 
@@ -277,6 +278,10 @@ impl Mine {
                 .filter(|_| threshold.is_some())
                 .map(|gold| MiningScore::at(lowest, &pairs, gold, rows)),
             best: gold.as_ref().and_then(|gold| MiningScore::best(&pairs, gold, rows)),
+            held_out: gold
+                .as_ref()
+                .filter(|_| threshold.is_none())
+                .and_then(|gold| MiningScore::held_out(&pairs, gold, rows)),
             spaces: Some([0, 1].map(|side: usize| sides[side].space.clone())),
             seconds,
             signature: signature(how, self.neighbors, self.center),
@@ -677,7 +682,12 @@ fn describe(result: &MiningResult, out: &Path) -> String {
     text += &result
         .best
         .iter()
-        .map(|score| line("at the best threshold for these gold pairs", score))
+        .map(|score| line("at the best threshold for these gold pairs, hence too high", score))
+        .collect::<String>();
+    text += &result
+        .held_out
+        .iter()
+        .map(|score| line("every second source sentence, by the threshold of the others", score))
         .collect::<String>();
     text + &result.signature
 }

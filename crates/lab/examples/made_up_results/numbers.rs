@@ -331,6 +331,9 @@ impl MadeUp {
                     );
                     self.put("align-many", "p_at_1", &of, value);
                 }
+                let of = format!("system={system} pair={from}-{to} dictionary={dictionary}");
+                self.put("align-many", "queries", &of, 956.0);
+                self.put("align-many", "queries_seen", &of, 544.0);
             }
         }
     }
@@ -451,7 +454,7 @@ impl MadeUp {
                         self.links(&of, aer);
                     }
                     let of = format!("{of} layer={layer} task=mining");
-                    self.put("bitext", "mining_f1_best", &of, f1);
+                    self.put("bitext", "mining_f1", &of, f1);
                     self.put("bitext", "mining_f1_chance", &of, 0.01);
                 }
                 self.links(&format!("{of} extraction=ibm2"), 0.3);

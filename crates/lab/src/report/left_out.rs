@@ -27,12 +27,35 @@ fn leaves_out(row: &CountRow) -> bool {
 
 /// A table of the counts of a section's studies; empty where nothing was left out.
 pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
-    CaptionedItem::table(
-        "What was left out",
-        "Sentences (or pairs of them) that were read, those equal to an earlier one, those longer than the encoder takes, and \
-         those that remain, over all systems and seeds.",
-        table(data),
-    )
+    let caption = "Sentences (or pairs of them) that were read, those equal to an earlier one, those longer than the encoder \
+                   takes (in rows of length: than all encoders of the study take), and those that remain, over all systems and \
+                   seeds.";
+    let apart = unequal(data);
+    let remark = match apart.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Not on the same sentences: systems left out different numbers of long ones in {}.",
+            apart.into_iter().collect::<Vec<_>>().join("; ")
+        ),
+    };
+    CaptionedItem::table("What was left out", format!("{caption}{remark}"), table(data))
+}
+
+/// Where systems that are compared left out different numbers of long sentences, so that their numbers are of different text:
+/// study, purpose and languages.
+fn unequal(data: &StudyData<'_>) -> BTreeSet<String> {
+    let mut counts: BTreeMap<(&str, &str, String, u64), BTreeSet<u64>> = BTreeMap::new();
+    for record in data.records.iter().filter(|record| record.measure == "too_long") {
+        let purpose = record.factors.get("of").map_or("", String::as_str);
+        let origin = &record.origin;
+        let place = (&*origin.study, purpose, languages(&record.factors), origin.seed);
+        counts.entry(place).or_default().insert(record.value as u64);
+    }
+    let apart = counts.into_iter().filter(|(_, counts)| counts.len() > 1);
+    let named = |((study, purpose, languages, _), _): ((&str, &str, String, u64), _)| {
+        format!("{study}, {purpose}, {languages}")
+    };
+    apart.map(named).collect()
 }
 
 /// The counts by study, purpose and languages.

@@ -12,6 +12,7 @@ use geometry::mining::MiningResult;
 use geometry::retrieval::RetrievalResult;
 use geometry::similarity::SimilarityResult;
 use models::neurons::LanguageNeuronsResult;
+use models::row_filter::RowFilterResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shift::translate::{DirectionSweep, SweepResult, TranslationResult};
@@ -78,8 +79,11 @@ pub enum Extractor {
     WordAlignment,
     /// `word-align --model DIR --gold`: the same by layer and extraction, and of the IBM model and the diagonal.
     EncoderAlignment,
-    /// `mine --gold`: F1 at the best threshold, and at the one that was given.
+    /// `mine --gold`: F1 at the threshold that was given or, of every second sentence, at the best one of the others; beside
+    /// them F1 at the threshold that is best for all.
     Mining,
+    /// `corpus filter`: how many rows of parallel text all encoders are measured on; the text says what they are read for.
+    RowFilter(&'static str),
     /// `vocab stats`: the subwords of each language, and those that two share.
     Vocabulary,
 }
@@ -148,6 +152,10 @@ impl Extractor {
             Extractor::LanguageNeurons => collector.language_neurons(&parse(result)?),
             Extractor::Sweep => collector.sweep(&parse(result)?),
             Extractor::Translation => collector.translation(&parse(result)?),
+            Extractor::RowFilter(of) => {
+                let result: RowFilterResult = parse(result)?;
+                collector.rows(&result.counts, of, &[]);
+            }
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
             Extractor::Score(task) => collector.score_of(&parse(result)?, *task),
             Extractor::WordAlignment => collector.word_alignment(&parse(result)?),
@@ -224,6 +232,11 @@ impl ResultCollector<'_> {
         self.results.signature.clone_from(&result.signature);
         for test in &result.results {
             self.score(task.measure(), source, &test.name, row, test.score.mean);
+            if let Some(others) = &test.without_overlap {
+                let measure = format!("{}_without_overlap", task.measure());
+                self.score("overlap", source, &test.name, row, test.overlap as f64);
+                self.score(&measure, source, &test.name, row, others.mean);
+            }
         }
     }
 
@@ -301,6 +314,9 @@ impl ResultCollector<'_> {
                 let more = [("pair", name.as_str()), ("map", map), ("dictionary", dictionary)];
                 self.number("p_at_1", &more, accuracy);
             }
+            let more = [("pair", name.as_str()), ("dictionary", dictionary)];
+            self.number("queries", &more, pair.queries as f64);
+            self.number("queries_seen", &more, pair.seen as f64);
         }
     }
 
@@ -507,9 +523,12 @@ impl ResultCollector<'_> {
         let layer = result.layer.map(|layer| layer.to_string());
         let mut more = vec![("task", "mining")];
         more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
+        let score = result.score.as_ref().or(result.held_out.as_ref());
+        let score = score.ok_or_else(|| missing("held_out"))?;
+        self.number("mining_f1", &more, score.f1);
+        self.number("mining_f1_chance", &more, score.f1_chance);
+        // Chosen where it is measured: for comparison alone.
         self.number("mining_f1_best", &more, best.f1);
-        self.number("mining_f1_chance", &more, best.f1_chance);
-        result.score.iter().for_each(|score| self.number("mining_f1", &more, score.f1));
         Ok(())
     }
 
@@ -536,7 +555,7 @@ mod tests {
     }
 
     fn transfer(shift: Value) -> Value {
-        let test = |name: &str, mean: f64| json!({ "name": name, "mean": mean, "half_width": null, "n": 1, "chance": 0.0, "majority": null });
+        let test = |name: &str, mean: f64| json!({ "name": name, "mean": mean, "half_width": null, "n": 1, "chance": 0.0, "majority": null, "overlap": 0 });
         let mut result = json!({
             "signature": "ner|f1", "task": "ner", "measure": "f1", "finished": true, "best": null, "dev": null,
             "results": [test("qaa", 0.9), test("qab", 0.5)], "scores": {}, "settings": [], "sets": {},
@@ -558,6 +577,21 @@ mod tests {
         assert_eq!((second.measure.as_str(), second.value), ("f1", 0.5));
         assert_eq!(second.factors["role"], "target");
         assert_eq!(second.factors["condition"], "default");
+    }
+
+    #[test]
+    fn sentences_that_training_has_are_counted_beside_the_score_of_the_others() {
+        let extractor = Extractor::Transfer { task: Task::Ner, source: "qaa".to_owned() };
+        let mut result = transfer(Value::Null);
+        result["results"][0]["overlap"] = 283.into();
+        result["results"][0]["without_overlap"] =
+            json!({ "mean": 0.8, "half_width": null, "n": 1 });
+        let found = read(extractor, &result).unwrap().measurements;
+        let shown: Vec<(&str, &str, f64)> =
+            found.iter().map(|one| (&*one.measure, &*one.factors["language"], one.value)).collect();
+        let source = [("f1", "qaa", 0.9), ("overlap", "qaa", 283.0)];
+        assert_eq!(shown[..2], source);
+        assert_eq!(shown[2..], [("f1_without_overlap", "qaa", 0.8), ("f1", "qab", 0.5)]);
     }
 
     #[test]
@@ -627,24 +661,56 @@ mod tests {
     fn pairs_of_many_languages_say_which_dictionary_they_had() {
         let pair = |source: &str, target: &str, trained: bool| {
             json!({
-                "source": source, "target": target, "trained": trained, "pivoted": false, "queries": 9,
-                "p_at_1_hub": 0.4, "p_at_1_joint": 0.5, "p_at_1_unmapped": 0.1,
+                "source": source, "target": target, "trained": trained, "reversed": false, "pivoted": false,
+                "queries": 9, "seen": 2, "p_at_1_hub": 0.4, "p_at_1_joint": 0.5, "p_at_1_unmapped": 0.1,
             })
         };
         let result = json!({
             "languages": ["a", "b", "c"], "hub": "a", "words": [9, 9, 9], "train_pairs": [5, 5], "dim": 2,
             "loss_hub": 1.0, "losses": [0.9],
-            "pairs": [pair("b", "a", true), pair("b", "c", true), pair("c", "d", false)],
+            "pairs": [pair("b", "a", true), pair("b", "c", true), pair("c", "d", false)], "untested": [],
             "mean": [0.4, 0.5, 0.1], "signature": "many",
         });
         let found = read(Extractor::AlignMany, &result).unwrap().measurements;
         let shown: Vec<(&str, &str, f64)> = found
             .iter()
-            .filter(|one| one.factors["map"] == "together")
+            .filter(|one| one.factors.get("map").is_some_and(|map| map == "together"))
             .map(|one| (&*one.factors["pair"], &*one.factors["dictionary"], one.value))
             .collect();
         assert_eq!(shown, [("b-a", "with-hub", 0.5), ("b-c", "own", 0.5), ("c-d", "none", 0.5)]);
-        assert_eq!(found.len(), 9);
+        let counted = |measure: &str| -> Vec<f64> {
+            found.iter().filter(|one| one.measure == measure).map(|one| one.value).collect()
+        };
+        assert_eq!((counted("queries"), counted("queries_seen")), (vec![9.0; 3], vec![2.0; 3]));
+        assert_eq!(found.len(), 9 + 6);
+    }
+
+    #[test]
+    fn mined_pairs_are_scored_where_no_threshold_was_chosen() {
+        let score = |f1: f64| {
+            json!({
+                "threshold": 1.0, "predicted": 9, "correct": 5, "gold": 9, "precision": 0.5, "recall": 0.5,
+                "f1": f1, "f1_chance": 0.01,
+            })
+        };
+        let result = |given: Value, held_out: Value| {
+            json!({
+                "layer": 2, "rows": [9, 9], "repeated": [0, 0], "truncated": [0, 0], "candidates": 9, "pairs": 9,
+                "threshold": null, "score": given, "best": score(0.6), "held_out": held_out, "seconds": 0.1,
+                "signature": "mine",
+            })
+        };
+        let f1 = |result: &Value| {
+            let found = read(Extractor::Mining, result)?.measurements;
+            let of = |measure: &str| {
+                found.iter().find(|one| one.measure == measure).map(|one| one.value).unwrap()
+            };
+            Ok::<_, Mismatch>([of("mining_f1"), of("mining_f1_best"), of("mining_f1_chance")])
+        };
+        assert_eq!(f1(&result(Value::Null, score(0.5))), Ok([0.5, 0.6, 0.01]));
+        assert_eq!(f1(&result(score(0.4), Value::Null)), Ok([0.4, 0.6, 0.01]));
+        let neither = f1(&result(Value::Null, Value::Null));
+        assert_eq!(neither, Err("missing field `held_out`".to_owned()));
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub(super) enum ParallelFiles {
 }
 
 impl ParallelFiles {
-    fn lines(target: CommandArg, source: CommandArg) -> Self {
+    /// A file of each side.
+    pub(super) fn lines(target: CommandArg, source: CommandArg) -> Self {
         Self::Sides { target: vec![target], source: vec![source], columns: None }
     }
 
@@ -390,12 +391,19 @@ impl LanguageData {
         let preferred = |part: &str| task.source_files(part, source, &self.targets).swap_remove(0);
         let there = |data: &Path| parts.iter().all(|part| data.join(preferred(part)).is_file());
         let of_preferred = self.data().is_some_and(there);
-        for part in parts {
-            let file = match self.data().filter(|_| of_preferred) {
-                Some(data) => CommandArg::file(data.join(preferred(part))),
-                None => find(part, source)?,
-            };
-            flags.extend([format!("--{part}").into(), file.after(&format!("{source}="))]);
+        let [train, dev, test] = parts.map(|part| match self.data().filter(|_| of_preferred) {
+            Some(data) => Ok(CommandArg::file(data.join(preferred(part)))),
+            None => find(part, source),
+        });
+        let (train, dev, test) = (train?, dev?, test?);
+        let own = |flag: &str, file: CommandArg| -> [CommandArg; 2] {
+            [flag.into(), file.after(&format!("{source}="))]
+        };
+        flags.extend(own("--train", train));
+        match dev == test {
+            // One file only: its halves, so that nothing is chosen on what is reported.
+            true => flags.extend(own("--halves", dev)),
+            false => flags.extend([own("--dev", dev), own("--test", test)].concat()),
         }
         let mut found = 0;
         for target in &self.targets {
@@ -550,6 +558,11 @@ impl LanguageData {
         let name = format!("muse/{target}-{}.{part}.txt", self.source);
         let lost = || format!("words of {target}: there is no {}", self.shown(&name));
         self.existing(std::slice::from_ref(&name)).ok_or_else(lost)
+    }
+
+    /// The dictionary to test translation from the source into a target, where there is one.
+    pub(super) fn opposite_test(&self, target: &str) -> Option<CommandArg> {
+        self.existing(&[format!("muse/{}-{target}.5000-6500.txt", self.source)])
     }
 
     /// A MUSE dictionary of two targets, where there is one: of a world that was generated with them.

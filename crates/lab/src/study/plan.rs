@@ -1,16 +1,19 @@
 //! From a study to its steps, and which numbers of their results become which records.
 
+use std::rc::Rc;
+use std::result::Result as StdResult;
+
 use terms::{Scale, Task};
 
 use super::error::{Error, Result};
 use super::extraction::{Extraction, Extractor};
 use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind};
-use super::materials::LanguageData;
+use super::materials::{LanguageData, ParallelFiles};
 use super::recipes;
 use super::settings::StudySettings;
 use super::sizes::{CorpusSizes, SentenceCounter};
-use super::step::{StepDraft, StepId, StepList, StudyStep};
-use super::systems::PlannedSystem;
+use super::step::{CommandArg, StepDraft, StepId, StepList, StudyStep};
+use super::systems::{PlannedSystem, common_positions};
 use crate::record::Factors;
 
 /// The steps of a study and what is extracted from them.
@@ -43,7 +46,7 @@ impl StudyPlan {
         let (steps, sizes) = (StepList::on(device), CorpusSizes::new(count));
         let mut planner =
             StudyPlanner { steps, sizes, extractions: Vec::new(), skipped: Vec::new() };
-        let settings = study.at(scale);
+        let (settings, longest) = (study.at(scale), common_positions(study, scale));
         for (number, &seed) in settings.seeds.as_ref().unwrap_or(&study.seeds).iter().enumerate() {
             for system in study.compared() {
                 let Some((system, finetuning_only)) = of_seed(system, number) else { continue };
@@ -65,6 +68,7 @@ impl StudyPlan {
                         seed,
                         materials: &materials,
                         finetuning_only,
+                        longest,
                     };
                     let system = scene.sized(&mut planner.sizes, system.clone())?;
                     scene.plan(&mut planner, &system)?;
@@ -178,8 +182,21 @@ impl StudyPlanner<'_> {
         self.extractions.push(Extraction { step, extractor, seed, factors });
     }
 
+    /// The same of a step that all systems share: once.
+    fn read_once(&mut self, step: StepId, extractor: Extractor, seed: u64, factors: Factors) {
+        let known = |one: &Extraction| {
+            one.step == step
+                && one.extractor == extractor
+                && one.seed == seed
+                && one.factors == factors
+        };
+        if !self.extractions.iter().any(known) {
+            self.read(step, extractor, seed, factors);
+        }
+    }
+
     /// What was found or, where a file is missing, nothing: the line that says so is kept.
-    pub(super) fn found<T>(&mut self, found: std::result::Result<T, String>) -> Option<T> {
+    pub(super) fn found<T>(&mut self, found: StdResult<T, String>) -> Option<T> {
         found.map_err(|line| self.leave_out(line)).ok()
     }
 
@@ -201,6 +218,8 @@ pub(super) struct EvaluationContext<'a> {
     pub(super) materials: &'a LanguageData,
     /// Whether the system's hidden states are those of an earlier seed, so that only fine-tuning gives other results.
     pub(super) finetuning_only: bool,
+    /// The tokens that every encoder of the study reads; none where there is no encoder.
+    pub(super) longest: Option<usize>,
 }
 
 impl EvaluationContext<'_> {
@@ -229,6 +248,37 @@ impl EvaluationContext<'_> {
         };
         layers.dedup();
         layers
+    }
+
+    /// Parallel sentences of a target and the source without those that some encoder of the study might not read whole, so that
+    /// all are measured on the same ones; none where files are missing. Invented sentences are short.
+    pub(super) fn comparable(
+        &self,
+        planner: &mut StudyPlanner<'_>,
+        (target, of): (&str, &'static str),
+        sentences: StdResult<Rc<ParallelFiles>, String>,
+    ) -> Result<Option<Rc<ParallelFiles>>> {
+        let Some(sentences) = planner.found(sentences) else { return Ok(None) };
+        let longest = self.longest.filter(|_| self.materials.world().is_none());
+        let Some(longest) = longest else { return Ok(Some(sentences)) };
+        let source = self.materials.source.as_str();
+        let pair = self.materials.pair(target);
+        let (of_target, of_source) = ("target.txt", "source.txt");
+        let [first, second] = sentences.models(of_target, of_source);
+        let draft =
+            StepDraft::new("corpus filter", format!("sentences that all encoders read, {pair}"))
+                .args(sentences.flags("--parallel", (target, source)))
+                .args(sentences.columns())
+                // Two are special tokens.
+                .flag("--max-tokens", longest.saturating_sub(2).max(1).to_string())
+                .flag("--out", CommandArg::here(first))
+                .flag("--out", CommandArg::here(second));
+        let step = planner.add(draft)?;
+        let mut factors = self.materials.factors.clone();
+        factors.insert("pair".to_owned(), pair);
+        planner.read_once(step, Extractor::RowFilter(of), self.seed, factors);
+        let [target, source] = [of_target, of_source].map(|file| StepList::made(step, file));
+        Ok(Some(Rc::new(ParallelFiles::lines(target, source))))
     }
 
     /// The tasks of the study, among some.
@@ -683,13 +733,82 @@ mod tests {
             };
             many.map(count).collect()
         };
-        // Three with the source, and of three others the two pairs of neighbours; all six are tested.
-        assert_eq!(flags(&study), [[4, 5, 6]; 3]);
+        // Three with the source, and of three others the two pairs of neighbours; all six are tested, in both directions.
+        assert_eq!(flags(&study), [[4, 5, 12]; 3]);
         study.worlds[0].flags.clear();
-        assert_eq!(flags(&study), [[4, 3, 3]; 3], "a world has dictionaries of its source alone");
+        assert_eq!(flags(&study), [[4, 3, 6]; 3], "a world has dictionaries of its source alone");
         study.worlds[0].languages = Some(2);
         let refused = planned(&study, Scale::Tiny).err().unwrap().to_string();
         assert!(refused.contains("align-many cannot be measured"), "{refused}");
+    }
+
+    /// How long a sentence is depends on the tokenizer; which are measured does not.
+    #[test]
+    fn all_encoders_of_a_study_are_measured_on_the_same_real_sentences() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        let of = |name: &str, verb: &str| -> (Vec<String>, Vec<String>) {
+            let study = Study { seeds: vec![1], ..real(folder.path(), name) };
+            let plan = planned(&study, Scale::Small).unwrap();
+            let filters =
+                commands(&plan).into_iter().filter(|one| one.starts_with("corpus filter"));
+            let filters: Vec<String> = filters.collect();
+            for filter in &filters {
+                assert!(filter.contains("--max-tokens 254"), "{filter}");
+            }
+            let read = |command: String| {
+                let flags = ["--parallel ", "--text ", "--train "];
+                let files = flags.iter().flat_map(|flag| command.split(flag).skip(1));
+                files.map(|file| file.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+            };
+            let measured = commands(&plan).into_iter().filter(|one| one.starts_with(verb));
+            let mut files: Vec<String> = measured.flat_map(read).collect();
+            files.sort();
+            files.dedup();
+            (filters, files)
+        };
+        for (name, verb, sides) in [
+            ("anchors", "retrieve", 4),
+            ("predictors", "similarity", 2),
+            ("language-shift", "shift sweep", 2),
+            ("language-identity", "language-id", 2),
+        ] {
+            let (filters, files) = of(name, verb);
+            assert!(!filters.is_empty(), "{name}");
+            let ends = |file: &String| file.ends_with("source.txt") || file.ends_with("target.txt");
+            assert!(files.iter().all(ends), "{name}: {files:?}");
+            assert_eq!(files.len(), sides, "{name}: {files:?}");
+        }
+        let world = Study { seeds: vec![1], ..Study::find("anchors").unwrap() };
+        let commands = commands(&planned(&world, Scale::Tiny).unwrap());
+        assert!(commands.iter().all(|one| !one.starts_with("corpus filter")));
+    }
+
+    /// The reverse of a test dictionary is none: each direction has its own where there is a file.
+    #[test]
+    fn each_direction_of_real_languages_has_its_own_test_dictionary() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        data(folder.path(), ["en", "de"]);
+        std::fs::write(folder.path().join("muse/en-fr.5000-6500.txt"), "").unwrap();
+        let languages = ["en", "fr", "de"].map(str::to_owned).to_vec();
+        let real = RealLanguages { languages, pairs: Vec::new(), ..en_fr(folder.path()) };
+        let study = Study {
+            worlds: Vec::new(),
+            real: Some(real),
+            seeds: vec![1],
+            ..Study::find("align-many").unwrap()
+        };
+        let commands = commands(&planned(&study, Scale::Small).unwrap());
+        let many: Vec<&String> =
+            commands.iter().filter(|one| one.starts_with("align many")).collect();
+        assert!(!many.is_empty());
+        for command in many {
+            for (direction, there) in [("fr-en", 1), ("en-fr", 1), ("de-en", 1), ("en-de", 0)] {
+                let flag = format!("--test-dictionary {direction}=");
+                assert_eq!(command.matches(&flag).count(), there, "{direction}: {command}");
+            }
+        }
     }
 
     /// Text, test sentences and words of an altered copy come of `corpus alter`, and no other language is read.
@@ -753,12 +872,15 @@ mod tests {
         assert_eq!(with("shift translate", "--layer 10 "), 1, "the tenth of twelve");
         assert_eq!(with("transfer", "--train-layers 7-12"), 9, "three tasks, three seeds");
         assert_eq!(with("shift sweep", "--token-text fr="), 1, "hidden states have no seed");
-        assert_eq!(with("shift sweep", "--columns 1,2"), 1);
+        // XNLI's sentences that all encoders read: twelve positions, two of them of special tokens.
+        assert_eq!(with("corpus filter", "--columns 1,2 --max-tokens 10"), 1);
         assert_eq!(with("shift means", "xnli/dev-fr.tsv"), 1);
         assert_eq!(levels(&plan, "system"), ["mbert"]);
         // The key holds what the folder holds.
         let keys = |plan: &StudyPlan| -> Vec<String> {
-            plan.steps.iter().map(|step| step.key.clone()).collect()
+            // Which sentences are read depends on the length of its input alone.
+            let of_model = plan.steps.iter().filter(|step| step.command.verb != "corpus filter");
+            of_model.map(|step| step.key.clone()).collect()
         };
         let before = keys(&plan);
         std::fs::write(model.join("README.md"), "notes").unwrap();
@@ -802,6 +924,32 @@ mod tests {
         let plan = planned(&study, Scale::Tiny).unwrap();
         assert!(plan.skipped[0].contains("ner of fr: there is no"), "{:?}", plan.skipped);
         assert_eq!(levels(&plan, "task"), ["nli", "parse"]);
+    }
+
+    /// The source's development set chooses the epoch, so that the same file is no test set.
+    #[test]
+    fn the_source_is_not_tested_on_what_its_epoch_is_chosen_on() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        std::fs::remove_file(folder.path().join("ner/panx-test-en.tsv")).unwrap();
+        let study = Study { seeds: vec![1], ..real(folder.path(), "anchors") };
+        let transfers = |study: &Study| -> Vec<String> {
+            let commands = commands(&planned(study, Scale::Tiny).unwrap());
+            commands.into_iter().filter(|one| one.starts_with("transfer --task ner")).collect()
+        };
+        let halves = transfers(&study);
+        assert!(!halves.is_empty());
+        for command in halves {
+            assert!(
+                command.contains("--halves en=") && command.contains("--test fr="),
+                "{command}"
+            );
+            assert!(!command.contains("--dev en=") && !command.contains("--test en="), "{command}");
+        }
+        std::fs::write(folder.path().join("ner/wikiann-test-en.txt"), "").unwrap();
+        for command in transfers(&study) {
+            assert!(command.contains("--dev en=") && command.contains("--test en="), "{command}");
+        }
     }
 
     #[test]

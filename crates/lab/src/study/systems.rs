@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use terms::{Preset, Scale};
+use train::pretrain::preset_positions;
 
 use super::error::{Error, Result};
-use super::file::{System, SystemKind};
+use super::file::{Study, System, SystemKind};
 use super::plan::{EvaluationContext, OTHER_DOMAIN, StudyPlanner};
 use super::shared_text::share_text;
 use super::sizes::sentences;
@@ -113,6 +114,37 @@ impl PlannedSystem {
 /// How many layers the encoder of a preset has.
 fn depth(preset: &str, scale: Scale) -> usize {
     preset.parse::<Preset>().map_or(scale.layers(), |preset| preset.layers(scale))
+}
+
+/// The tokens that every encoder of a study reads, the fewest of all; none where no encoder is compared, or none can be read.
+pub(super) fn common_positions(study: &Study, scale: Scale) -> Option<usize> {
+    let flags = study.at(scale).pretrain;
+    let of_system = |system: &System| match system.model {
+        SystemKind::Word2vec | SystemKind::Glove | SystemKind::Fasttext => None,
+        SystemKind::Given => {
+            let known =
+                system.folders.iter().filter_map(|folder| models::architecture(folder).ok());
+            known.map(|encoder| encoder.positions).min()
+        }
+        _ => {
+            let preset = system.preset.parse::<Preset>().unwrap_or(Preset::Default);
+            let given = flags.iter().chain(&system.flags);
+            let given = positions_of(&given.map(String::as_str).collect::<Vec<_>>());
+            given.or_else(|| Some(preset_positions(preset, scale)))
+        }
+    };
+    study.compared().iter().filter_map(of_system).min()
+}
+
+/// The positions of an encoder among flags of pretraining; the last that are given count.
+fn positions_of(flags: &[&str]) -> Option<usize> {
+    let named = |at: usize| -> Option<&str> {
+        let word = flags[at].strip_prefix("--").unwrap_or(flags[at]);
+        let word = word.strip_prefix("set=").unwrap_or(word);
+        let rest = word.strip_prefix("encoder.positions")?;
+        rest.strip_prefix('=').or_else(|| flags.get(at + 1).copied())
+    };
+    (0..flags.len()).rev().find_map(|at| named(at)?.parse().ok())
 }
 
 /// How many layers a model that is given has; refuses one that does not know a language.
@@ -382,5 +414,24 @@ mod tests {
         assert_eq!(kept("--encoder.norm post --steps 600"), "--encoder.norm post");
         assert_eq!(kept("--set steps=6 --set adam.lr=1e-3"), "--set adam.lr=1e-3");
         assert_eq!(kept("--steps=6 --set=steps=6 --seed 1"), "--seed 1");
+    }
+
+    #[test]
+    fn all_encoders_of_a_study_read_what_the_shortest_reads() {
+        let mut study = Study::find("anchors").unwrap();
+        let of = |study: &Study| Scale::ALL.map(|scale| common_positions(study, scale));
+        assert_eq!(of(&study), [Some(32), Some(256), Some(256)]);
+        let flags = |flags: &str| flags.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        study.systems = vec![System {
+            flags: flags("--encoder.positions 128 --set encoder.positions=64 --seed 3"),
+            ..study.compared()[0].clone()
+        }];
+        assert_eq!(of(&study), [Some(32), Some(64), Some(64)]);
+        study.conditions.clear();
+        assert_eq!(of(&study), [Some(64); 3]);
+        study.systems[0].flags = flags("--set=encoder.positions=99 --encoder.positions=48");
+        assert_eq!(of(&study), [Some(48); 3]);
+        study.systems[0].model = SystemKind::Fasttext;
+        assert_eq!(of(&study), [None; 3]);
     }
 }

@@ -61,7 +61,8 @@ class MiningResult(Result):
     """Pairs of rows that may be translations.
 
     ``indices`` has the row of x and the row of y of each pair, the highest score first (pairs x 2), ``scores`` their scores. Fields are those
-    of ``isogloss mine --json``. ``score`` is F1 against gold pairs: at the threshold, or at the best one where none was given.
+    of ``isogloss mine --json``. ``score`` is F1 against gold pairs: at the threshold or, where none was given, of every second row of x at the
+    threshold that is best for the others (``held_out``; ``best`` is that of all, chosen where it is measured).
     """
 
     __slots__ = ()
@@ -154,6 +155,6 @@ def mine(
     pairs = None if gold is None else {(int(a), int(b)) for a, b in gold}
     found = _isogloss.mined(x, y, pairs, settings, (device, threads))
     fields, indices, scores = found
-    scored = fields["score"] or fields["best"] or {}
+    scored = fields["score"] or fields["held_out"] or {}
     arrays: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {"indices": indices, "scores": scores}
     return MiningResult(fields, scored.get("f1"), arrays)

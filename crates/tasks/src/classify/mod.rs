@@ -62,6 +62,10 @@ impl LabelledFile for ClassifyFile {
         select(&mut self.sentences, items);
     }
 
+    fn texts(&self) -> Vec<String> {
+        self.sentences.iter().map(|sentence| sentence.text.clone()).collect()
+    }
+
     fn labels(&self) -> Vec<(String, usize)> {
         self.sentences.iter().map(|sentence| (sentence.label.clone(), sentence.line)).collect()
     }

@@ -52,6 +52,12 @@ impl SetConfig {
         [SetHalf::Odd, SetHalf::Even].map(|half| Self { half: Some(half), ..whole.clone() })
     }
 
+    /// Whether an item may be in both: of one file, unless they are its two halves.
+    fn shares_items(&self, other: &Self) -> bool {
+        let apart = self.half.is_some() && other.half.is_some() && self.half != other.half;
+        self.file == other.file && !apart
+    }
+
     /// The numbers of the items that are taken, of so many.
     pub(super) fn items(&self, count: usize) -> Vec<usize> {
         match self.half {
@@ -302,6 +308,16 @@ impl TransferConfig {
                 "dev",
                 "is not of the language that is trained on, and no other may be looked at",
             );
+        }
+        let devs = self.shift.iter().flat_map(|shift| &shift.devs);
+        for dev in std::iter::once(&self.dev).chain(devs) {
+            if let Some(test) = self.tests.iter().find(|test| test.shares_items(dev)) {
+                let reason = format!(
+                    "{} is what is chosen on too, so that its score would be too high; give another file, or its halves",
+                    test.file.display()
+                );
+                return Err(Error::key("tests", reason));
+            }
         }
         Ok(())
     }

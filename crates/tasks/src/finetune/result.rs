@@ -55,6 +55,9 @@ pub struct SettingResult {
     pub dev: f64,
     /// Its scores on every test set.
     pub tests: BTreeMap<String, ScoreResult>,
+    /// The same without the items that training has too, of the sets that hold such.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub without_overlap: BTreeMap<String, ScoreResult>,
     /// The same for languages that were shifted, with the weight that was chosen.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shifted: BTreeMap<String, ShiftedScore>,
@@ -76,6 +79,11 @@ pub struct TestResult {
     /// The score of predicting the most frequent label of the training file everywhere; none where a
     /// prediction is more than a label.
     pub majority: Option<f64>,
+    /// Items of the set whose text stands in what was trained on; the score counts them, as published ones do.
+    pub overlap: usize,
+    /// The score without these; none where there are none, or nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_overlap: Option<Estimate>,
 }
 
 /// Speeds in tokens per second, special tokens included.
@@ -183,8 +191,11 @@ pub(super) fn read_settings(folder: &Path, sets: &LabelledSets) -> Result<Vec<Se
         |set: &LabelledSet| sets.targets.iter().any(|target| target.language == set.language);
     let lacks = |set: &&LabelledSet| {
         let shifted = |setting: &SettingResult| setting.shifted.contains_key(&set.name);
+        let novel = |setting: &SettingResult| setting.without_overlap.contains_key(&set.name);
         let whole = |setting: &SettingResult| {
-            setting.tests.contains_key(&set.name) && (shifted(setting) || !is_shifted(set))
+            setting.tests.contains_key(&set.name)
+                && (shifted(setting) || !is_shifted(set))
+                && (novel(setting) || set.novel.is_none())
         };
         !settings.iter().all(whole)
     };
@@ -248,7 +259,8 @@ mod tests {
         let labels = (0..10).map(|at| ("a", if at < right { "a" } else { "b" }));
         let tests = BTreeMap::from([("fr".to_owned(), ScoreResult::Nli(score(labels)))]);
         let setting = GridSetting { seed, batch: 8, lr, head_lr: lr };
-        SettingResult { setting, epoch: 1, dev, tests, shifted: BTreeMap::new(), history: vec![] }
+        let (without_overlap, shifted, history) = (BTreeMap::new(), BTreeMap::new(), vec![]);
+        SettingResult { setting, epoch: 1, dev, tests, without_overlap, shifted, history }
     }
 
     #[test]

@@ -563,10 +563,14 @@ impl SettingTrainer<'_, '_> {
             None => load(&self.own_path(EPOCH), params)?,
         }
         let model = TaskModel { features: self.features, head: &*head };
-        let mut tests = BTreeMap::new();
+        let (mut tests, mut without_overlap) = (BTreeMap::new(), BTreeMap::new());
         let mut files = Vec::new();
         for set in &run.sets.tests {
             let (predictions, score) = run.evaluate(model, params, set);
+            if let Some(novel) = &set.novel {
+                let score = novel.score(&run.sets.labels, &predictions);
+                without_overlap.insert(set.name.clone(), score);
+            }
             files.push((set, set.labelled.render(&run.sets.labels, &predictions)));
             tests.insert(set.name.clone(), score);
         }
@@ -583,7 +587,8 @@ impl SettingTrainer<'_, '_> {
                 self.save_weights(&run.path(MODEL), params, (epoch, dev))?;
             }
             let history = progress.history;
-            let result = SettingResult { setting, epoch, dev, tests, shifted, history };
+            let result =
+                SettingResult { setting, epoch, dev, tests, without_overlap, shifted, history };
             grid.done.insert(number, result);
             grid.histories.remove(&number);
             write_settings(run.folder, grid.done.values())?;
@@ -722,6 +727,10 @@ impl GridRun<'_> {
                 score,
                 chance: task.chance(labels),
                 majority,
+                overlap: set.overlap,
+                without_overlap: set.novel.as_ref().and_then(|_| {
+                    mean_of_best(done, |setting| setting.without_overlap[&set.name].value())
+                }),
             })
         };
         self.sets.tests.iter().filter_map(result).collect()

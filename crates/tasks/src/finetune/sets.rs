@@ -1,6 +1,6 @@
 //! The labelled files of a run, read once and encoded once for all settings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::shift::ShiftTarget;
 use crate::error::{Error, Result};
 use crate::features::TokenSource;
 use crate::labelled::{Annotation, Example, LabelSet, LabelledFile, PreparedInputs};
-use crate::registry::definition;
+use crate::registry::{ScoreResult, definition};
 
 /// A labelled file, encoded.
 pub(super) struct LabelledSet {
@@ -25,6 +25,25 @@ pub(super) struct LabelledSet {
     pub examples: Vec<Example>,
     /// Its sizes, and what was done to long inputs.
     pub metadata: SetMetadata,
+    /// Of a test set, items whose text stands in what is trained on: WikiAnn has the same sentences in its parts.
+    pub overlap: usize,
+    /// The others, where there are both.
+    pub novel: Option<NovelItems>,
+}
+
+/// The items of a test set whose text training does not have.
+pub(super) struct NovelItems {
+    /// Their numbers in the set.
+    items: Vec<usize>,
+    labelled: Box<dyn LabelledFile>,
+}
+
+impl NovelItems {
+    /// Their score, given the predictions for all items of the set.
+    pub(super) fn score(&self, labels: &LabelSet, predictions: &[Vec<Annotation>]) -> ScoreResult {
+        let own: Vec<_> = self.items.iter().map(|&item| predictions[item].clone()).collect();
+        self.labelled.score(labels, &own)
+    }
 }
 
 /// The sizes of a labelled set, and what was done to fit it to the model.
@@ -96,6 +115,7 @@ impl LabelledSets {
     /// Reads and encodes all files. What is wrong with any of them is reported before training.
     pub(super) fn read(config: &TransferConfig, source: &dyn TokenSource) -> Result<Self> {
         let train = read_train(config)?;
+        let trained: HashSet<String> = train.texts().into_iter().collect();
         let seen = train.labels();
         let labels = LabelSet::new(seen.iter().map(|(label, _)| label.as_str()));
         let set = |name: String, of: &SetConfig, file: Box<dyn LabelledFile>| {
@@ -116,7 +136,11 @@ impl LabelledSets {
         let names = names(&config.tests);
         refuse_twice(&names)?;
         let each = names.into_iter().zip(&config.tests).zip(tests);
-        let tests = each.map(|((name, of), file)| set(name, of, file));
+        let tests = each.map(|((name, of), file)| {
+            let mut test = set(name, of, file)?;
+            test.find_overlap(&trained, || read(config, of))?;
+            Ok(test)
+        });
         let tests: Vec<LabelledSet> = tests.collect::<Result<_>>()?;
         Ok(Self { train, dev, tests, targets, labels })
     }
@@ -217,7 +241,25 @@ impl LabelledSet {
         let segmented_words = labelled.segmented_words();
         let items = labelled.items();
         let metadata = SetMetadata { items, tokens, split, truncated, unseen, segmented_words };
-        Ok(Self { name, language, labelled, examples, metadata })
+        Ok(Self { name, language, labelled, examples, metadata, overlap: 0, novel: None })
+    }
+
+    /// Counts the items whose text is trained on; `again` reads the file once more, to score the others by themselves.
+    fn find_overlap(
+        &mut self,
+        trained: &HashSet<String>,
+        again: impl FnOnce() -> Result<Box<dyn LabelledFile>>,
+    ) -> Result<()> {
+        let texts = self.labelled.texts();
+        let items: Vec<usize> =
+            (0..texts.len()).filter(|&item| !trained.contains(&texts[item])).collect();
+        self.overlap = texts.len() - items.len();
+        if self.overlap > 0 && !items.is_empty() {
+            let mut labelled = again()?;
+            labelled.select(&items);
+            self.novel = Some(NovelItems { items, labelled });
+        }
+        Ok(())
     }
 
     /// The annotations of every item, given those of its inputs.
@@ -253,6 +295,9 @@ impl LabelledSet {
         }
         if truncated > 0 {
             notes.push(format!("{truncated} of {items} {unit} {}", self.labelled.truncation()));
+        }
+        if self.overlap > 0 {
+            notes.push(format!("{} of {items} {unit} stand in the training file", self.overlap));
         }
         if unseen > 0 {
             notes.push(format!("{unseen} labels that training never saw count as mistakes"));

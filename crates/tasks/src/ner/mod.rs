@@ -131,6 +131,10 @@ impl LabelledFile for NerFile {
         }
     }
 
+    fn texts(&self) -> Vec<String> {
+        self.file.sentences.iter().map(TaggedSentence::text).collect()
+    }
+
     fn labels(&self) -> Vec<(String, usize)> {
         let of = |sentence: &TaggedSentence<BioTag>| {
             let tags = sentence.tags.iter().map(BioTag::to_string);

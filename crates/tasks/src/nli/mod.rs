@@ -74,6 +74,10 @@ impl LabelledFile for NliFile {
         select(&mut self.pairs, items);
     }
 
+    fn texts(&self) -> Vec<String> {
+        self.pairs.iter().map(|pair| format!("{}\t{}", pair.premise, pair.hypothesis)).collect()
+    }
+
     fn labels(&self) -> Vec<(String, usize)> {
         self.pairs.iter().map(|pair| (pair.label.clone(), pair.line)).collect()
     }

@@ -15,7 +15,7 @@ use tensor::Params;
 pub use self::score::{AttachmentScore, ParseScore, RelationLabels, compare, score};
 pub use self::tree::{ArcScores, is_tree};
 
-use crate::conllu::{DEPREL, HEAD, Treebank};
+use crate::conllu::{DEPREL, HEAD, Treebank, TreebankSentence};
 use crate::error::Result;
 use crate::features::TokenSource;
 use crate::finetune::FinetuneRecipe;
@@ -105,6 +105,14 @@ impl LabelledFile for ParseFile {
 
     fn select(&mut self, items: &[usize]) {
         select(&mut self.bank.sentences, items);
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let text = |sentence: &TreebankSentence| {
+            let forms: Vec<&str> = sentence.words.iter().map(|word| word.form.as_str()).collect();
+            forms.join("\n")
+        };
+        self.bank.sentences.iter().map(text).collect()
     }
 
     fn labels(&self) -> Vec<(String, usize)> {

@@ -150,6 +150,10 @@ impl LabelledFile for PosFile {
         }
     }
 
+    fn texts(&self) -> Vec<String> {
+        self.sentences.iter().map(TaggedSentence::text).collect()
+    }
+
     fn labels(&self) -> Vec<(String, usize)> {
         let of = |sentence: &TaggedSentence<String>| {
             sentence.tags.iter().cloned().zip(sentence.lines.iter().copied()).collect::<Vec<_>>()

@@ -43,7 +43,7 @@ pub use self::data::{BatchFeed, RunData, count_sentences};
 pub use self::evaluate::ProbeRetrieval;
 pub use self::parallel::follow;
 pub use self::preparation::TextConfig;
-pub use self::presets::preset_keys;
+pub use self::presets::{preset_keys, preset_positions};
 pub use self::probes::{ProbePair, ProbePoint, ProbeSeries};
 pub use self::request::{RunRequest, RunText};
 pub use self::run::mlm_step;

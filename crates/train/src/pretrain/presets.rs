@@ -121,6 +121,14 @@ schedule = { kind = "inverse-sqrt", warmup = 30000 }
 const BERT_BASE: &str = "[batch]\nlength = 512\nsequences = 48\n\
                          [encoder]\npositions = 512\ntransform = true\n";
 
+/// The tokens that an encoder of a preset reads at a scale, special tokens included.
+pub fn preset_positions(preset: Preset, scale: Scale) -> usize {
+    let keys = preset_keys(preset, scale);
+    let named = keys.get("encoder").and_then(|encoder| encoder.get("positions"));
+    let default = EncoderConfig::default().positions;
+    named.and_then(Value::as_integer).map_or(default, |positions| positions as usize)
+}
+
 /// The keys of a preset at a scale, before any text is named.
 pub fn preset_keys(preset: Preset, scale: Scale) -> Table {
     let layers: &[&str] = match scale {

@@ -19,12 +19,16 @@ pub(super) const EXAMPLES: &str = "Example:
       --vectors ru=ru.vec --hub en --dictionary fr-en=fr-en.0-5000.txt \\
       --dictionary de-en=de-en.0-5000.txt --dictionary ru-en=ru-en.0-5000.txt \\
       --dictionary de-fr=de-fr.txt \\
-      --test-dictionary fr-en=fr-en.5000-6500.txt --test-dictionary de-en=de-en.5000-6500.txt \\
-      --test-dictionary ru-en=ru-en.5000-6500.txt --out one-space
+      --test-dictionary fr-en=fr-en.5000-6500.txt --test-dictionary en-fr=en-fr.5000-6500.txt \\
+      --test-dictionary de-en=de-en.5000-6500.txt --test-dictionary en-de=en-de.5000-6500.txt \\
+      --test-dictionary ru-en=ru-en.5000-6500.txt --test-dictionary en-ru=en-ru.5000-6500.txt \\
+      --out one-space
 
 Maps are learned together (generalised Procrustes: every dictionary pair is brought close, whatever its
-languages) and, beside it, onto the hub one by one. P@1 is given for every ordered pair with a test
-dictionary, its own, the reverse of the opposite one, or one composed of two with the hub, by CSLS.";
+languages) and, beside it, onto the hub one by one. P@1 by CSLS is given for every ordered pair with a test
+dictionary: its own, or that of the opposite direction reversed, or the source's with the hub, by way of the
+hub. Words that a map of the pair was learned from are left out and counted, and every translation that any
+of the dictionaries has is right.";
 
 /// Flags of `align many`.
 #[derive(Args)]
@@ -39,7 +43,8 @@ pub(crate) struct Many {
         help_heading = "Input")]
     dictionary: Vec<([String; 2], PathBuf)>,
 
-    /// A dictionary of two of the languages to look up; repeat for more.
+    /// A dictionary of two of the languages, whose words of the first are looked up in the second; repeat for more, such as
+    /// that of the opposite direction.
     #[arg(long, value_name = "LANG1-LANG2=FILE", value_parser = parse_pair, help_heading = "Input")]
     test_dictionary: Vec<([String; 2], PathBuf)>,
 
@@ -148,25 +153,36 @@ fn describe(result: &AlignManyResult) -> String {
         losses.last().unwrap_or(loss_hub),
         losses.len(),
     );
+    for [source, target] in &result.untested {
+        let _ = writeln!(
+            text,
+            "{source}-{target} is not tested: a map was learned from every word of its test dictionary that has a pair"
+        );
+    }
     if result.pairs.is_empty() {
         return text + &result.signature;
     }
-    text += "\nP@1           queries  unmapped  onto hub  together\n";
+    text += "\nP@1           queries  left out  unmapped  onto hub  together\n";
     for pair in &result.pairs {
         let PairAccuracy {
-            source, target, queries, p_at_1_hub, p_at_1_joint, p_at_1_unmapped, ..
+            source,
+            target,
+            queries,
+            seen,
+            p_at_1_hub,
+            p_at_1_joint,
+            p_at_1_unmapped,
+            ..
         } = pair;
-        let marks =
-            [(pair.trained, "learned from"), (pair.pivoted, "test pairs by way of the hub")];
-        let marks = marks.iter().filter(|mark| mark.0).map(|mark| mark.1.to_owned());
-        let seen = match pair.train_overlap.pairs {
-            0 => None,
-            pairs => Some(format!("{pairs} test pairs were learned from")),
-        };
-        let marks: Vec<String> = marks.chain(seen).collect();
+        let marks = [
+            (pair.trained, "learned from"),
+            (pair.reversed, "test dictionary reversed"),
+            (pair.pivoted, "test pairs by way of the hub"),
+        ];
+        let marks: Vec<&str> = marks.iter().filter(|mark| mark.0).map(|mark| mark.1).collect();
         let name = format!("{source}-{target}");
         let line = format!(
-            "  {name:<10}  {queries:>8}  {p_at_1_unmapped:>8.4}  {p_at_1_hub:>8.4}  {p_at_1_joint:>8.4}  {}",
+            "  {name:<10}  {queries:>8}  {seen:>8}  {p_at_1_unmapped:>8.4}  {p_at_1_hub:>8.4}  {p_at_1_joint:>8.4}  {}",
             marks.join(", ")
         );
         let _ = writeln!(text, "{}", line.trim_end());
@@ -174,9 +190,12 @@ fn describe(result: &AlignManyResult) -> String {
     if let Some([onto_hub, together, unmapped]) = result.mean {
         let _ = writeln!(
             text,
-            "  {:<10}  {:>8}  {unmapped:>8.4}  {onto_hub:>8.4}  {together:>8.4}",
-            "mean", ""
+            "  {:<10}  {:>8}  {:>8}  {unmapped:>8.4}  {onto_hub:>8.4}  {together:>8.4}",
+            "mean", "", ""
         );
+    }
+    if result.pairs.iter().any(|pair| pair.seen > 0) {
+        text += "left out: words that a map of the pair was learned from\n";
     }
     text + &result.signature
 }

@@ -58,7 +58,8 @@ const LONG: &str = "Method:
   language's development set is scored; a setting stands for its best epoch, and the result is the mean of the
   best two settings by that score. No target language is looked at to choose anything. With several seeds, the
   mean over seeds is given with its 95 % interval. Beside it stand two baselines: uniform guessing among the
-  labels (chance), and predicting the most frequent label of the training file (majority).
+  labels (chance), and predicting the most frequent label of the training file (majority). Test items that are
+  trained on too, word for word, are counted; the score of the others stands beside that of all.
   With --shift-layer, target languages are scored twice: without and with the difference of mean vectors added
   after that layer. Its weight alpha is chosen for each language and setting on the language's own --dev file;
   nothing else is, and nothing is trained anew.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use tasks::finetune::{ShiftResult, ShiftedTestResult, TransferResult};
+use tasks::finetune::{ShiftResult, ShiftedTestResult, TestResult, TransferResult};
 use terms::Estimate;
 
 /// The result as a table.
@@ -28,6 +28,7 @@ pub(super) fn in_words(result: &TransferResult, folder: &Path) -> String {
             "  (columns after the baselines are of the setting that is best on dev)"
         );
     }
+    text.push_str(&overlaps(result));
     text.extend(result.shift.as_ref().map(shifted));
     let _ = writeln!(
         text,
@@ -74,6 +75,20 @@ fn score_rows(result: &TransferResult) -> Vec<Vec<String>> {
         rows.push(scores.into_iter().chain(names.iter().map(detail)).collect());
     }
     rows
+}
+
+/// A line for each test set that shares sentences with the training file, with the score of its others.
+fn overlaps(result: &TransferResult) -> String {
+    let line = |test: &TestResult| {
+        let of = result.sets.get(&test.name).map_or(0, |set| set.items);
+        let others = match &test.without_overlap {
+            Some(score) => format!("{} without them: {}", result.task.unit(), mean(score)),
+            None => "no other is there".to_owned(),
+        };
+        let (name, count) = (&test.name, test.overlap);
+        format!("  {name}: {count} of {of} items stand in what was trained on too; {others}\n")
+    };
+    result.results.iter().filter(|test| test.overlap > 0).map(line).collect()
 }
 
 /// How to resume a run that is not done.

@@ -7,6 +7,7 @@ use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
 use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
 use crate::report::observations::Observations;
+use crate::report::table::grouped;
 
 const STUDY: &str = "align-many";
 const P_AT_1: &str = "p_at_1";
@@ -28,7 +29,8 @@ pub(in crate::report) const ALIGN_MANY: ReportSection = ReportSection {
     method: "Word vectors of each language are mapped into the space of the first (the hub) by orthogonal maps: each onto the hub \
              from its own dictionary, or all together from all dictionaries (generalised Procrustes). The hub has a dictionary with \
              every language; of the others only neighbours have one of their own. Held-out words of every two languages are \
-             translated by CSLS retrieval.",
+             translated by CSLS retrieval; words that a map of the pair was learned from are left out, and every known translation \
+             is right.",
     claims: &[
         PaperClaim {
             finding: "Maps that are learned together translate better between languages without the hub",
@@ -97,7 +99,8 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         CaptionedItem::table(
             BEYOND,
-            "P@1 (CSLS), means over pairs, by the dictionaries that a pair had to learn from.",
+            "P@1 (CSLS), means over pairs, by the dictionaries that a pair had to learn from; words of a pair that were \
+             looked up, and those left out since a map was learned from them.",
             table(&data, &systems),
         ),
     ]
@@ -106,12 +109,19 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
 fn table(data: &StudyData<'_>, systems: &[String]) -> ReportTable {
     let mut table = ReportTable::new(&["vectors", "dictionary"]);
     table.heads.extend(MAPS.map(|(_, name)| name.to_owned()));
+    table.heads.extend(["words", "left out"].map(str::to_owned));
     for system in systems {
         for (dictionary, name) in DICTIONARIES {
             let means = MAPS.map(|(map, _)| words(data, system, map, dictionary).sample().mean());
             if means.iter().any(Option::is_some) {
                 let names = [TableCell::Name(data.name(system)), TableCell::Text(name.to_owned())];
-                table.rows.push(names.into_iter().chain(means.map(TableCell::Ours)).collect());
+                let counts = ["queries", "queries_seen"].map(|measure| {
+                    let factors = [("system", system.as_str()), ("dictionary", dictionary)];
+                    let mean = data.observations(measure, &factors).sample().mean();
+                    TableCell::Text(mean.map_or("–".to_owned(), |mean| grouped(mean.mean)))
+                });
+                let cells = means.map(TableCell::Ours).into_iter().chain(counts);
+                table.rows.push(names.into_iter().chain(cells).collect());
             }
         }
     }

@@ -1,9 +1,12 @@
 //! Parallel sentences: retrieval, and similarity of layers.
 
+use std::rc::Rc;
+
 use super::{two_languages, two_runs};
 use crate::study::error::Result;
 use crate::study::extraction::Extractor;
 use crate::study::file::System;
+use crate::study::materials::ParallelFiles;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
@@ -15,7 +18,9 @@ fn retrieve(
     system: &System,
     (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
 ) -> Result<Option<StepId>> {
-    let Some(test) = planner.found(scene.materials.test_sentences(target)) else { return Ok(None) };
+    let test = scene.materials.test_sentences(target);
+    let test = scene.comparable(planner, (target, "length (retrieval)"), test)?;
+    let Some(test) = test else { return Ok(None) };
     let languages = (from.language.as_str(), to.language.as_str());
     let [first, second] = test.models(from, to);
     let mut draft = StepDraft::new("retrieve", scene.name(&format!("retrieve, {target}"), system))
@@ -23,7 +28,8 @@ fn retrieve(
         .flag("--model", second.folder.clone())
         .args(test.flags("--parallel", languages));
     // Without other sentences there is no map, and the rest can be measured all the same.
-    if let Some(train) = planner.found(scene.materials.train_sentences(target)) {
+    let train = scene.materials.train_sentences(target);
+    if let Some(train) = scene.comparable(planner, (target, "length (map)"), train)? {
         draft = draft.args(train.flags("--train", languages)).args(train.columns());
     }
     planner.add(draft).map(Some)
@@ -51,8 +57,8 @@ fn comparison(
     scene: &EvaluationContext<'_>,
     (verb, name): (&str, String),
     (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
-) -> Option<StepDraft> {
-    let sentences = planner.found(scene.materials.compared_sentences(target))?;
+) -> Result<Option<StepDraft>> {
+    let Some(sentences) = compared(planner, scene, target)? else { return Ok(None) };
     let [first, second] = sentences.models(from, to);
     let languages = (from.language.as_str(), to.language.as_str());
     let draft = StepDraft::new(verb, name)
@@ -60,7 +66,17 @@ fn comparison(
         .flag("--model", second.folder.clone())
         .args(sentences.flags("--parallel", languages))
         .args(sentences.columns());
-    Some(draft)
+    Ok(Some(draft))
+}
+
+/// The sentences whose hidden states are compared; none where files are missing.
+pub(super) fn compared(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    target: &str,
+) -> Result<Option<Rc<ParallelFiles>>> {
+    let sentences = scene.materials.compared_sentences(target);
+    scene.comparable(planner, (target, "length (comparison)"), sentences)
 }
 
 /// Every measure of similarity of parallel sentences, layer by layer. Intervals are over seeds.
@@ -73,7 +89,8 @@ pub(in crate::study) fn similarity_measures(
     for target in &scene.materials.targets {
         let Some((from, to)) = two_runs(made, scene, target) else { continue };
         let name = ("similarity", scene.name(&format!("similarity, {target}"), system));
-        let Some(draft) = comparison(planner, scene, name, (target, from, to)) else { continue };
+        let draft = comparison(planner, scene, name, (target, from, to))?;
+        let Some(draft) = draft else { continue };
         let step = planner.add(draft.flag("--subsamples", "0"))?;
         let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
         planner.read(step, Extractor::Measures, scene.seed, factors);
@@ -116,9 +133,7 @@ fn of_both_languages(
     }
     for target in &scene.materials.targets {
         let Some((from, to)) = two_languages(made, scene, target) else { continue };
-        let Some(sentences) = planner.found(scene.materials.compared_sentences(target)) else {
-            continue;
-        };
+        let Some(sentences) = compared(planner, scene, target)? else { continue };
         let languages = (from.language.as_str(), to.language.as_str());
         let (verb, name) = verb_and_name(target);
         let draft = StepDraft::new(verb, scene.name(&name, system))
@@ -142,8 +157,8 @@ pub(in crate::study) fn similarity(
     for target in &scene.materials.targets {
         let Some((from, to)) = two_runs(made, scene, target) else { continue };
         let name = ("cka", scene.name(&format!("CKA, {target}"), system));
-        let compared = comparison(planner, scene, name, (target, from, to));
-        let Some(mut draft) = compared else { continue };
+        let draft = comparison(planner, scene, name, (target, from, to))?;
+        let Some(mut draft) = draft else { continue };
         if !scene.materials.is_paraphrased()
             && let Some(found) = retrieve(planner, scene, system, (target, from, to))?
         {

@@ -2,6 +2,7 @@
 
 use terms::Scale;
 
+use super::sentences::compared;
 use crate::study::error::Result;
 use crate::study::extraction::Extractor;
 use crate::study::file::{System, SystemKind};
@@ -110,9 +111,7 @@ fn sweep(
     (target, means): (&str, &CommandArg),
 ) -> Result<Option<StepId>> {
     let materials = scene.materials;
-    let Some(sentences) = planner.found(materials.compared_sentences(target)) else {
-        return Ok(None);
-    };
+    let Some(sentences) = compared(planner, scene, target)? else { return Ok(None) };
     let pair = materials.pair(target);
     let languages: Vec<&str> = materials.languages().collect();
     let mut sweep = StepDraft::new("shift sweep", scene.name(&format!("shift, {pair}"), system))

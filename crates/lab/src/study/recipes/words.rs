@@ -99,7 +99,8 @@ pub(in crate::study) fn align_words(
 
 /// Word translation between all languages of three or more, each mapped into the space of the source: from dictionaries of
 /// the source with each other language, and of neighbours among the others where there are some. The first and the last
-/// of the others have none, and are tested all the same. Contextual vectors are those of the middle layer.
+/// of the others have none, and are tested all the same, each direction by its own test dictionary where it has one.
+/// Contextual vectors are those of the middle layer.
 pub(in crate::study) fn align_many(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,
@@ -124,16 +125,21 @@ pub(in crate::study) fn align_many(
         draft = draft
             .flag("--dictionary", train.after(&pair))
             .flag("--test-dictionary", test.after(&pair));
+        if let Some(test) = materials.opposite_test(target) {
+            let pair = format!("{}=", materials.pair(target));
+            draft = draft.flag("--test-dictionary", test.after(&pair));
+        }
     }
     for (number, one) in materials.targets.iter().enumerate() {
         for (distance, other) in materials.targets[number + 1..].iter().enumerate() {
-            let pair = format!("{one}-{other}=");
-            let part = |part: &str| materials.dictionary_of(one, other, part);
-            if let Some(train) = part("0-5000").filter(|_| distance == 0) {
-                draft = draft.flag("--dictionary", train.after(&pair));
+            let train = materials.dictionary_of(one, other, "0-5000").filter(|_| distance == 0);
+            if let Some(train) = train {
+                draft = draft.flag("--dictionary", train.after(&format!("{one}-{other}=")));
             }
-            if let Some(test) = part("5000-6500") {
-                draft = draft.flag("--test-dictionary", test.after(&pair));
+            for (from, to) in [(one, other), (other, one)] {
+                if let Some(test) = materials.dictionary_of(from, to, "5000-6500") {
+                    draft = draft.flag("--test-dictionary", test.after(&format!("{from}-{to}=")));
+                }
             }
         }
     }
