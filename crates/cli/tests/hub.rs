@@ -63,14 +63,17 @@ fn a_folder_of_theirs_is_a_model_like_any_other() {
 fn a_folder_of_theirs_is_fine_tuned() {
     let folder = TempDir::new().unwrap();
     let rows = "the cat\tchat\tneutral\nle chat\tthe\tentailment\n";
-    fs::write(folder.path().join("nli.tsv"), rows).unwrap();
     let words = "the\tO\ncat\tB-PER\n\nchat\tO\nsur\tB-PER\n";
-    fs::write(folder.path().join("ner.tsv"), words).unwrap();
+    for (task, text) in [("nli", rows), ("ner", words)] {
+        for part in ["train", "test"] {
+            fs::write(folder.path().join(format!("{task}-{part}.tsv")), text).unwrap();
+        }
+    }
     for (name, task) in [("bert", "nli"), ("roberta", "ner"), ("xlm", "ner")] {
         let model = fixture(name).display().to_string();
         let transfer = format!(
-            "transfer --task {task} --model {model} --train en={task}.tsv --dev en={task}.tsv \
-             --test fr={task}.tsv --quick --epochs 1 --out {name}-{task}"
+            "transfer --task {task} --model {model} --train en={task}-train.tsv --dev en={task}-train.tsv \
+             --test fr={task}-test.tsv --quick --epochs 1 --out {name}-{task}"
         );
         let scored = result(folder.path(), &transfer);
         assert!(scored.to_string().contains("fr"), "{scored}");

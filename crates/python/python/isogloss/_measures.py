@@ -142,7 +142,7 @@ def mine(
     >>> import numpy as np, isogloss
     >>> x = np.random.default_rng(0).normal(size=(50, 8))
     >>> found = isogloss.mine(x, x[10:40], gold=[(10 + row, row) for row in range(30)])
-    >>> found.score, found.indices.shape, (found.indices[:30, 0] == found.indices[:30, 1] + 10).all().item()
+    >>> found.best["f1"], found.indices.shape, (found.indices[:30, 0] == found.indices[:30, 1] + 10).all().item()
     (1.0, (30, 2), True)
     """
     settings = {
