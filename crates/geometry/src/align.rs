@@ -422,7 +422,9 @@ fn keep_common(words: WordVectors, path: &Path, common: &Path) -> Result<WordVec
     select(&words, &rows)
 }
 
-/// The map, and the pairs that it was first learned from, where there are some.
+/// A map, and the pairs that it was first learned from, where there are some.
+type LearnedMap = (Map, Option<Vec<(u32, u32)>>);
+
 fn learn(
     config: &AlignWordsConfig,
     init: MapInit,
@@ -431,7 +433,7 @@ fn learn(
     result: &mut AlignWordsResult,
     device: &Device,
     observer: &dyn AlignObserver,
-) -> Result<(Map, Option<Vec<(u32, u32)>>)> {
+) -> Result<LearnedMap> {
     let dim = source.matrix.cols();
     let induction = Induction { cutoff: config.cutoff, k };
     let pairs = match init {

@@ -92,6 +92,9 @@ pub(crate) struct LanguageId {
     compute: Compute,
 }
 
+/// Vectors of the different sentences of each language, and how many sentences were left out of each before.
+type DistinctSentences = (Vec<(String, Stack)>, Vec<usize>);
+
 impl LanguageId {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let (languages, repeated) = match &self.model {
@@ -110,8 +113,7 @@ impl LanguageId {
         self.record.keep(outcome, &Extractor::LanguageId, self.seed, known)
     }
 
-    /// Vectors of each language's different sentences, and how many sentences repeat an earlier one.
-    fn encoded(&self, folder: &Path) -> Result<(Vec<(String, Stack)>, Vec<usize>), Failure> {
+    fn encoded(&self, folder: &Path) -> Result<DistinctSentences, Failure> {
         let sides = read_languages(&self.texts, &self.columns.columns)?;
         let keys: Vec<Vec<Option<&str>>> = sides.iter().map(|side| self.keys(side)).collect();
         let mut model = self.compute.open(folder)?;
