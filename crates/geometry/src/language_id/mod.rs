@@ -96,7 +96,8 @@ pub struct TreatedLanguageId {
     pub shuffled: f64,
     /// The share of the variance of test sentences that lies between languages.
     pub variance_between: f64,
-    /// The same where labels were shuffled before the treatment.
+    /// The same where labels were shuffled before the treatment. Translations may be below it: they have the same content in
+    /// every language, and shuffled languages have not.
     pub variance_shuffled: f64,
 }
 
