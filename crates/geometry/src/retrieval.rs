@@ -226,10 +226,11 @@ fn over_layers<H: Send>(
     Ok(hashers)
 }
 
-/// What tells the rows of a stack from those of any other: digests of their vectors at the first layer, which is the least that was
-/// done to them.
+/// What tells the rows of a stack from those of any other: digests of their vectors at the last layer. At the first, vectors of
+/// `[CLS]` are the same in all sentences.
 pub(crate) fn row_digests(stack: &Stack) -> Result<Vec<blake3::Hash>> {
-    let (values, dim) = (stack.unchecked(0, 0..stack.rows())?, stack.dim(0));
+    let last = stack.layers() - 1;
+    let (values, dim) = (stack.unchecked(last, 0..stack.rows())?, stack.dim(last));
     let rows = values.par_chunks_exact(dim).with_min_len(64);
     Ok(rows.map(|row| blake3::hash(bytemuck::cast_slice(row))).collect())
 }

@@ -115,7 +115,8 @@ fn shuffled_systems_make_no_finding_hold() {
         }
         held.extend(holding(&records).into_iter().map(|one| (run, one)));
     }
-    assert!(settings_with_discoveries(&held) <= 1, "{held:#?}");
+    // 24 settings, of which one in forty may have one: more than 3 have p < .01.
+    assert!(settings_with_discoveries(&held) <= 3, "{held:#?}");
 }
 
 /// The factors of the untrained encoder that stands beside a record's system: the same layer, task, pair and weight. Where maps are what is
@@ -175,7 +176,7 @@ fn untrained_systems_make_no_finding_hold() {
     assert!(settings_with_discoveries(&held) <= 1, "{held:#?}");
 }
 
-/// Every encoder has a transfer and a similarity of its own, which return in every seed and have nothing to do with each other:
+/// Every condition has a transfer and a similarity of its own, which return in every seed and have nothing to do with each other:
 /// seeds agree, and still no measure predicts anything. Verdicts in both directions count.
 #[test]
 fn unrelated_encoders_predict_nothing_however_seeds_agree() {
@@ -188,8 +189,9 @@ fn unrelated_encoders_predict_nothing_however_seeds_agree() {
         let (mut drawn, mut random) = (records.clone(), Random(run));
         let mut effects: BTreeMap<(String, String, Factors), f64> = BTreeMap::new();
         for record in &mut drawn {
+            // Checkpoints of a condition resemble each other, too.
             let mut encoder = record.factors.clone();
-            encoder.remove("layer");
+            ["layer", "steps"].iter().for_each(|factor| drop(encoder.remove(*factor)));
             let key = (record.origin.scale.clone(), record.measure.clone(), encoder);
             let effect = *effects.entry(key).or_insert_with(|| random.normal());
             record.value = 0.5 + 0.1 * effect + 0.001 * random.normal();

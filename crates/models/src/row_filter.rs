@@ -1,8 +1,9 @@
 //! Rows of parallel text that encoders with different tokenizers can all read whole.
 //!
 //! An encoder leaves out sentences that are longer than it reads, and how long a sentence is depends on its tokenizer: two
-//! encoders would be measured on different sentences. Here rows are left out by a bound on their tokens that depends on the
-//! text alone.
+//! encoders would be measured on different sentences. Here rows are left out by an estimate of their tokens that depends on
+//! the text alone. It is on the high side: joint BPE vocabularies of 2,000 merges never exceed it on XNLI in English, French,
+//! Russian and Chinese. A tokenizer that splits further (bytes, rare scripts) may still leave out rows of its own.
 
 use std::path::PathBuf;
 

@@ -15,7 +15,7 @@ pub(super) const EXAMPLES: &str = "Example:
       --max-tokens 254 --out en.txt --out fr.txt
     isogloss retrieve --model one --parallel en=en.txt --parallel fr=fr.txt
     isogloss retrieve --model another --parallel en=en.txt --parallel fr=fr.txt
-Tokens are bounded from above by the text alone: two for every three lower-case letters that follow one
+Tokens are estimated, on the high side, from the text alone: two for every three lower-case letters that follow one
 another, and one for every other character. Studies of real languages do so for all encoders that they compare.";
 
 /// Flags of `corpus filter`.

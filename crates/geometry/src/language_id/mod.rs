@@ -131,7 +131,7 @@ pub struct LanguageIdResult {
 /// Probes each layer of the vectors of some languages. One layer of all languages is in memory at a time. `watch` is called after
 /// each layer.
 ///
-/// Sentences whose vectors at the first layer are equal are taken for equal, and languages of equally many rows for
+/// Sentences whose vectors at the last layer are equal are taken for equal, and languages of equally many rows for
 /// translations of one another, row by row.
 ///
 /// # Errors

@@ -39,7 +39,7 @@ pub(super) fn measure(
         let shuffle = |order: &Vec<u32>| mean(known.rows(measure, order).iter());
         let sampled = SampledValue {
             value: mean(rows.iter()),
-            spread: SampledSpread::Trials(trials(&rows)),
+            spread: SampledSpread::Trials(trials(&rows, known.k.max(2))),
             shuffled: draws.shuffles.iter().map(shuffle).collect(),
         };
         (measure, sampled)
@@ -53,11 +53,13 @@ fn mean<'a>(rows: impl Iterator<Item = &'a f64>) -> f64 {
 }
 
 /// How many independent trials of a share have the variance that these rows have. A row is one trial or, where it is a mean of
-/// several (two directions, k neighbours), up to as many: the fewer, the more these agree.
-fn trials(rows: &[f64]) -> f64 {
+/// several (two directions, k neighbours), up to `most`: the fewer, the more these agree.
+fn trials(rows: &[f64], most: usize) -> f64 {
     let (share, n) = (mean(rows.iter()), rows.len() as f64);
     let variance = rows.iter().map(|row| (row - share).powi(2)).sum::<f64>() / n;
-    if variance > 0.0 { n * share * (1.0 - share) / variance } else { n }
+    let equal = if variance > 0.0 { n * share * (1.0 - share) / variance } else { n };
+    // Rows that are all the same have a variance of rounding alone.
+    equal.min(n * most as f64)
 }
 
 /// Whose neighbours rows have.

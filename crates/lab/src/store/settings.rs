@@ -21,9 +21,13 @@ pub struct SettingsScope<'a> {
     pub owns: &'a dyn Fn(&Factors) -> bool,
 }
 
+/// How settings are named that an earlier version did not enter with its records.
+const UNKNOWN: (&str, &str) = ("all settings", "unknown, of an earlier version");
+
 impl Store {
     /// Enters settings and gives back, by name, those that differ from the settings of records that are there; then nothing
-    /// is entered. With `force` such records are deleted. Settings of which there are no records do not count.
+    /// is entered. With `force` such records are deleted. Settings of which there are no records do not count; records without
+    /// settings are of an earlier version and differ.
     pub fn enter_settings(
         &self,
         scope: &SettingsScope<'_>,
@@ -34,10 +38,14 @@ impl Store {
         let mut enter = || -> rusqlite::Result<_> {
             let entering = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut differing = entered(&entering, scope)?;
+            let unknown = differing.is_empty();
             differing.retain(|name, value| settings.get(name).is_some_and(|own| own != value));
-            if !differing.is_empty() {
+            if unknown || !differing.is_empty() {
                 let rows = [owned(&entering, scope, "measure")?, owned(&entering, scope, "name")?];
                 if !force && rows.iter().any(|rows| !rows.is_empty()) {
+                    if unknown {
+                        differing.insert(UNKNOWN.0.to_owned(), UNKNOWN.1.to_owned());
+                    }
                     return Ok(differing);
                 }
                 delete(&entering, scope, rows)?;

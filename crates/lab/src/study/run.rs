@@ -428,6 +428,7 @@ fn store_records(lab: &Laboratory, plan: &StudyPlan, step: StepId, store: &Store
         }));
     }
     let seeds = extractions.iter().map(|extraction| extraction.seed).collect();
+    plan.enter_settings(store, false)?;
     let scope = StepScope { study: &plan.study, scale: plan.scale.name(), step: &of.key, seeds };
     Ok(store.replace(&scope, &records, &texts)?)
 }

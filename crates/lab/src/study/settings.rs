@@ -15,8 +15,9 @@ use super::file::{Study, System, SystemKind};
 use super::laboratory::Laboratory;
 use super::plan::StudyPlan;
 use super::step::StudyStep;
+use super::systems::common_positions;
 use crate::record::{Factors, invented};
-use crate::store::SettingsScope;
+use crate::store::{SettingsScope, Store};
 
 /// The settings of a plan by name. A name stands for what a user can change: a flag, a table of the study's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,14 @@ impl StudySettings {
             let text = alteration.text.as_deref().unwrap_or("all text");
             let flags = alteration.flags.join(" ");
             settings.put(named("alterations", &alteration.factors), format!("{text} {flags}"));
+        }
+        if let Some(longest) = common_positions(study, scale).filter(|_| study.real.is_some()) {
+            // Encoders are compared on the sentences that all of them read.
+            settings.put("positions of the shortest encoder", longest.to_string());
+        }
+        if let Some(real) = &study.real {
+            let folder = std::fs::canonicalize(&real.data).unwrap_or_else(|_| real.data.clone());
+            settings.put("--data", folder.display().to_string());
         }
         settings.put_languages(study)?;
         for step in steps {
@@ -115,34 +124,37 @@ impl Laboratory {
     /// Where the laboratory has results with other settings and `force` is not set.
     pub fn enter_settings(&self, plans: &[StudyPlan], force: bool) -> Result<()> {
         let store = self.store()?;
-        for plan in plans {
-            let of_kind = |factors: &Factors| {
-                invented(factors).is_none_or(|invented| invented == plan.invented)
-            };
-            let scope = SettingsScope {
-                study: &plan.study,
-                scale: plan.scale.name(),
-                languages: if plan.invented { "invented" } else { "real" },
-                owns: &of_kind,
-            };
-            let differing = store.enter_settings(&scope, &plan.settings.0, force)?;
-            if !differing.is_empty() {
-                let line = |(name, there): (String, String)| {
-                    let here = plan.settings.0.get(&name).map_or("", String::as_str);
-                    let shown = |value: &str| match value {
-                        "" => "nothing".to_owned(),
-                        value => format!("`{value}`"),
-                    };
-                    format!("\n  {name}: {} there, {} here", shown(&there), shown(here))
-                };
-                return Err(Error::Settings {
-                    study: plan.study.clone(),
-                    scale: plan.scale.name(),
-                    differing: differing.into_iter().map(line).collect(),
-                });
-            }
+        plans.iter().try_for_each(|plan| plan.enter_settings(&store, force))
+    }
+}
+
+impl StudyPlan {
+    /// Enters its settings, or refuses. Done again with every step whose records are stored: another run may have entered
+    /// others in between.
+    pub(super) fn enter_settings(&self, store: &Store, force: bool) -> Result<()> {
+        let of_kind =
+            |factors: &Factors| invented(factors).is_none_or(|invented| invented == self.invented);
+        let scope = SettingsScope {
+            study: &self.study,
+            scale: self.scale.name(),
+            languages: if self.invented { "invented" } else { "real" },
+            owns: &of_kind,
+        };
+        let differing = store.enter_settings(&scope, &self.settings.0, force)?;
+        if differing.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let shown = |value: &String| match value.as_str() {
+            "" => "nothing".to_owned(),
+            value => format!("`{value}`"),
+        };
+        let line = |(name, there): (String, String)| match self.settings.0.get(&name) {
+            Some(here) => format!("\n  {name}: {} there, {} here", shown(&there), shown(here)),
+            None => format!("\n  {name}: {there}"),
+        };
+        let (study, scale) = (self.study.clone(), self.scale.name());
+        let differing = differing.into_iter().map(line).collect();
+        Err(Error::Settings { study, scale, differing })
     }
 }
 

@@ -108,7 +108,7 @@ def language_id(
     ``vectors`` has those of each language: rows x dimension, or layers x rows x dimension. A logistic regression is trained on a third of the
     sentences and tested on another; treatments (each language's mean subtracted, the subspace of the means removed, ``directions`` leading
     principal directions removed) are learned on the last third. Arrays of equally many rows are taken for translations, row by row; a row whose
-    vector at the first layer equals an earlier one's, in any language, is left out and counted.
+    vector at the last layer equals an earlier one's, in any language, is left out and counted.
 
     >>> import numpy as np, isogloss
     >>> rng = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 //! The configuration of a transfer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use encoder::SharingPlan;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,8 @@ impl SetConfig {
     /// Whether an item may be in both: of one file, unless they are its two halves.
     fn shares_items(&self, other: &Self) -> bool {
         let apart = self.half.is_some() && other.half.is_some() && self.half != other.half;
-        self.file == other.file && !apart
+        let same = |file: &Path| std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        !apart && same(&self.file) == same(&other.file)
     }
 
     /// The numbers of the items that are taken, of so many.

@@ -156,7 +156,7 @@ fn describe(result: &AlignManyResult) -> String {
     for [source, target] in &result.untested {
         let _ = writeln!(
             text,
-            "{source}-{target} is not tested: a map was learned from every word of its test dictionary that has a pair"
+            "{source}-{target} is not tested: of its test dictionary no word is left that has vectors and that no map was learned from"
         );
     }
     if result.pairs.is_empty() {

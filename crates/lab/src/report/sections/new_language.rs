@@ -147,10 +147,9 @@ fn by_added<'a>(view: &SettingView<'a>) -> Vec<(StudyData<'a>, Vec<String>)> {
         let mut pairs = pairs_of(&data, &["retrieval"]);
         // False before true, and otherwise as they were.
         pairs.sort_by_key(|pair| target(pair) == language);
-        (data, pairs)
+        pairs.last().is_some_and(|last| target(last) == language).then_some((data, pairs))
     };
-    let by_language: Vec<_> = added.iter().map(of).collect();
-    by_language.into_iter().filter(|(_, pairs)| !pairs.is_empty()).collect()
+    added.iter().filter_map(of).collect()
 }
 
 /// A line about the pair of the source and each new language.
@@ -246,5 +245,8 @@ mod tests {
         let views = views(&records, &[]);
         let [(_, pairs)] = &by_added(&views[0])[..] else { panic!("one language was added") };
         assert_eq!(pairs, &["en-de", "en-fr"]);
+        // Without results of the new language no other is judged in its place.
+        let old = &records[..1];
+        assert!(by_added(&crate::report::data::views(old, &[])[0]).is_empty());
     }
 }

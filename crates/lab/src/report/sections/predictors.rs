@@ -23,8 +23,8 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
     method: "Encoders of several conditions and numbers of training steps are ranked by their zero-shot transfer, and by how \
              similar translated sentences are at their layers. Within each seed and pair of languages, Spearman's rank \
              correlation of the two says how well a measure predicts transfer; 0 is expected by chance. The test permutes \
-             encoders, each with all of its seeds and pairs: seeds repeat the same encoders, and their agreement says nothing \
-             about others. Two measures are compared by exchanging them in some of the encoders. Measures and \
+             the fully trained encoders, one for each condition, with all of their seeds and pairs: seeds repeat the same conditions, \
+             and their agreement says nothing about others. Two measures are compared by exchanging them in some of the encoders. Measures and \
              their chance levels are those of the command similarity.",
     claims: &[
         PaperClaim {
@@ -46,8 +46,8 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
             measure: |view| {
                 by_task(view, |data, task| {
                     let [anc, cka] = ["anc", "cka"].map(|name| similar(data, name, None));
-                    let blocks = blocks([&anc, &cka, &transfer(data, task)]);
-                    evidence("\u{394}\u{3c1}", &blocks, rank_difference_test)
+                    let variables = [&anc, &cka, &transfer(data, task)];
+                    evidence("\u{394}\u{3c1}", variables, rank_difference_test)
                 })
             },
         },
@@ -121,12 +121,21 @@ fn blocks<const N: usize>(variables: [&Observations; N]) -> Vec<EncoderBlock<N>>
     encoders.into_iter().map(block).collect()
 }
 
-/// The evidence of a test over encoders.
+/// The evidence of a test over the encoders of full training, one for each condition: checkpoints of one condition resemble each other, so
+/// that they could not be permuted with those of another. Seeds in which a variable does not vary have no ranks.
 fn evidence<const N: usize>(
     symbol: &'static str,
-    blocks: &[EncoderBlock<N>],
+    variables: [&Observations; N],
     test: fn(&[[Vec<f64>; N]]) -> Option<RankTest>,
 ) -> Evidence {
+    let trained = variables.map(|one| one.clone().without("steps"));
+    let mut blocks = blocks(trained.each_ref());
+    let varies = |values: &Vec<f64>| values.iter().any(|value| *value != values[0]);
+    let measured = !blocks.is_empty();
+    blocks.retain(|(_, values)| values.iter().all(varies));
+    if measured && blocks.is_empty() {
+        return Evidence::Void("the encoders do not differ");
+    }
     let seeds: BTreeSet<u64> = blocks.iter().map(|((seed, _), _)| *seed).collect();
     let values: Vec<[Vec<f64>; N]> = blocks.iter().map(|(_, values)| values.clone()).collect();
     let Some(n) = values.first().map(|block| block[0].len()) else { return Evidence::Nothing };
@@ -138,7 +147,7 @@ fn evidence<const N: usize>(
 
 /// The evidence that a variable of encoders predicts their transfer.
 fn predicts(similar: &Observations, data: &StudyData<'_>, task: Task) -> Evidence {
-    evidence("\u{3c1}", &blocks([similar, &transfer(data, task)]), rank_test)
+    evidence("\u{3c1}", [similar, &transfer(data, task)], rank_test)
 }
 
 /// A measure of similarity of each encoder, at a layer or as the mean over all.
