@@ -115,7 +115,8 @@ fn shuffled_systems_make_no_finding_hold() {
         }
         held.extend(holding(&records).into_iter().map(|one| (run, one)));
     }
-    // 24 settings, of which one in forty may have one: more than 3 have p < .01.
+    // 24 settings, of which one in forty may have one: more than 3 have p < .01. Of 160 settings 7 had one, which is more than
+    // the 4 expected: made-up correlations take few values, and Student's t is not exact for them.
     assert!(settings_with_discoveries(&held) <= 3, "{held:#?}");
 }
 
