@@ -1,4 +1,4 @@
-"""Every comparison of speed with other programs, by turns, and the table that README and book show.
+"""Every comparison of speed with other programs, by turns, and the table that README and RESULTS show.
 
     cargo build --release && cargo build --release -p isogloss-text --example encode_speed
     pip install numpy scipy torch transformers sacremoses onnx onnxscript onnxruntime gensim simalign faiss-cpu tokenizers ./crates/python
@@ -6,7 +6,7 @@
     python bench/all.py --list                         # what there is, and what is left out here and why
     python bench/all.py --quick                        # everything once, small, in a few minutes; writes no table
     python bench/all.py --only pretrain --only mine    # these alone
-    python bench/all.py --check                        # do README and book show what bench/speed.json holds?
+    python bench/all.py --check                        # do README and RESULTS show what bench/speed.json holds?
 
 Every comparison is a script of its own in this folder, which runs both programs in turns and prints RESULT lines
 (`record.py`); this one makes their inputs, calls them, and keeps what they print in `bench/speed.json`, part by part: a
@@ -307,7 +307,7 @@ def tables(kept):
     short += [f"| {what} | {beside} | {times} |" for what, beside, times, _, headline in rows if headline]
     long = ["| what | baseline | speed-up | measured |", "| --- | --- | --- | --- |"]
     long += [f"| {what} | {beside} | {times} | {date} |" for what, beside, times, date, _ in rows]
-    return {ROOT / "README.md": "\n".join(short), ROOT / "docs/src/benchmarks.md": "\n".join(long)}
+    return {ROOT / "README.md": "\n".join(short), ROOT / "bench/RESULTS.md": "\n".join(long)}
 
 
 def pages(kept):
@@ -337,7 +337,7 @@ def check():
                 median = statistics.median(ratios(result["ours"], result["theirs"], result["unit"]))
                 if abs(median - result["ratio"]) > 0.01 * median:
                     wrong.append(f"{key}: the ratio {result['ratio']} is not the median of its rounds, {median:.3f}")
-    print("\n".join(wrong) or "README and book show what bench/speed.json holds")
+    print("\n".join(wrong) or "README and RESULTS show what bench/speed.json holds")
     return bool(wrong)
 
 

@@ -13,7 +13,7 @@ import sys
 import torch
 
 TOKENS, DIM, LAYERS = 96 * 256, 768, 8
-# A step in bf16 and its parts (ms), from Nsight Compute (bench/RESULTS.md, "Where the time goes").
+# A step in bf16 and its parts (ms), from Nsight Compute (notes/2026-11-15-gpu.md, "Where the time goes").
 STEP, GEMM = 20.4, 13.2
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 

@@ -150,8 +150,8 @@ fn speed_rows(page: &str) -> Vec<[String; 3]> {
 }
 
 #[test]
-fn the_readme_and_the_book_show_the_same_speed() {
-    let (short, long) = (speed_rows("README.md"), speed_rows("docs/src/benchmarks.md"));
+fn the_readme_and_the_results_show_the_same_speed() {
+    let (short, long) = (speed_rows("README.md"), speed_rows("bench/RESULTS.md"));
     assert!(
         short.len() >= 4 && long.len() > short.len(),
         "{} and {} rows",

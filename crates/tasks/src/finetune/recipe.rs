@@ -83,7 +83,7 @@ impl FinetuneRecipe {
     }
 
     /// A task's one setting that suits an encoder of a size. At `small`, learning rates are those that were
-    /// best on English development sets (`bench/RESULTS.md`); a grid of one seed for NER, parsing and NLI,
+    /// best on English development sets (`bench/notes/`); a grid of one seed for NER, parsing and NLI,
     /// from which POS tagging and classification take the first. One NLI run in ten did not learn at that rate
     /// (English at chance), as is known of fine-tuning BERT (Mosbach et al. 2021), and is trained again.
     pub fn quick_for(task: Task, size: EncoderSize) -> Self {

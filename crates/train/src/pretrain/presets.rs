@@ -46,7 +46,7 @@ clip = 1.0
 "#;
 
 /// Many small updates, rows that begin with sentences, and short rows at first: with each of these a
-/// shared space emerges earlier (`bench/RESULTS.md`).
+/// shared space emerges earlier (`bench/notes/2026-11-15-speeding-up-emergence.md`).
 const TINY: &str = r#"
 accumulate = 2
 patience = 25
@@ -73,7 +73,7 @@ schedule = { kind = "linear", warmup = 100 }
 
 /// Post-LayerNorm as in Conneau et al. 2020: with pre-LayerNorm, three separate layers of eight already break
 /// transfer. Rows of 64 tokens that begin with sentences for three quarters of the
-/// updates, then rows of 256 (`bench/RESULTS.md`).
+/// updates, then rows of 256 (`bench/notes/2026-11-16-recipe-of-small.md`).
 const SMALL: &str = r#"
 accumulate = 1
 patience = 25
