@@ -128,6 +128,38 @@ fn every_link_leads_somewhere() {
     assert!(followed > 60, "only {followed} links were found");
 }
 
+/// The names of the crates that a manifest depends on, tests aside.
+fn dependencies(manifest: &str, crates: &BTreeSet<String>) -> BTreeSet<String> {
+    let (_, rest) = manifest.split_once("\n[dependencies]\n").unwrap();
+    let lines = rest.split("\n[").next().unwrap().lines();
+    let names = lines.filter_map(|line| line.split(['.', ' ']).next());
+    let names = names.map(|name| if name == "command-line" { "cli" } else { name });
+    names.filter(|name| crates.contains(*name)).map(str::to_owned).collect()
+}
+
+/// What ARCHITECTURE.md says that each crate depends on is what its manifest says; "everything" is most of them.
+#[test]
+fn the_architecture_names_each_crates_dependencies() {
+    let folder = root().join("crates");
+    let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let crates: BTreeSet<String> = names.map(|name| name.into_string().unwrap()).collect();
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for name in &crates {
+        let manifest = fs::read_to_string(folder.join(name).join("Cargo.toml")).unwrap();
+        let real = dependencies(&manifest, &crates);
+        let row = text.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = row.unwrap_or_else(|| panic!("ARCHITECTURE.md has no row of `{name}`"));
+        let said = row.split('|').nth(3).unwrap();
+        if said.contains("everything") || said.contains("readers") {
+            assert!(real.len() > crates.len() / 2, "`{name}` depends on {real:?} alone");
+            continue;
+        }
+        let said: BTreeSet<String> =
+            said.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        assert_eq!(said, real, "ARCHITECTURE.md, `{name}`");
+    }
+}
+
 #[test]
 fn the_readme_is_short() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
