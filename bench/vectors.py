@@ -73,11 +73,6 @@ def speed(given):
                 result = ours("word2vec", given.text, f"{folder}/v.bin", "--epochs", "1", "--threads",
                             str(given.threads), *our_flags)
             rates.setdefault("isogloss", []).append(result["tokens"] / result["seconds"])
-            if given.hogwild:
-                with tempfile.TemporaryDirectory() as folder:
-                    result = ours("word2vec", given.text, f"{folder}/v.bin", "--epochs", "1", "--threads",
-                                str(given.threads), "--hogwild", *our_flags)
-                rates.setdefault("isogloss --hogwild", []).append(result["tokens"] / result["seconds"])
             model, seconds = gensim_model(given.text, given.threads, epochs=1, sg=sg, alpha=0.025 if sg else 0.05)
             rates.setdefault("gensim", []).append(result["tokens"] / seconds)
             for program in given.word2vec:
@@ -277,7 +272,6 @@ def main():
     parser.add_argument("--cbow", action="store_true")
     parser.add_argument("--ngrams", action="store_true", help="quality: character n-grams, against gensim's FastText")
     parser.add_argument("--shuffle", action="store_true", help="quality: shuffle gensim's sentences for each seed")
-    parser.add_argument("--hogwild", action="store_true")
     given = parser.parse_args()
     {"speed": speed, "glove": glove, "quality": quality, "mrr": mrr}[given.what](given)
 

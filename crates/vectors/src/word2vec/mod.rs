@@ -4,10 +4,9 @@
 //! The constants are those of the original program. What differs: about a thousand dot products are
 //! computed before their updates are made (see `columns`), and the sigmoid is computed rather than
 //! looked up in a table. Sentences are read in the order of the text, as there: in another order, fewer
-//! of a word's nearest neighbours agree. Given a seed, [`UpdateMode::Deterministic`] gives the same bits
-//! on any number of threads; [`UpdateMode::Hogwild`] updates without locks (Hogwild; Recht et al. 2011).
+//! of a word's nearest neighbours agree. Given a seed, the bits are the same on any number of threads, each
+//! of which owns some columns of all vectors.
 
-mod hogwild;
 mod kernel;
 mod subwords;
 mod team;
@@ -35,17 +34,6 @@ pub enum Architecture {
     SkipGram,
     /// The word from the mean of its neighbours.
     Cbow,
-}
-
-/// How threads update the vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum UpdateMode {
-    /// Each thread owns some columns of all vectors: the same bits on any number of threads.
-    Deterministic,
-    /// Each thread has some sentences, and all update the same vectors without locks (Recht et al. 2011):
-    /// runs on several threads are not reproducible.
-    Hogwild,
 }
 
 /// The configuration of Word2Vec.
@@ -79,8 +67,6 @@ pub struct Word2VecConfig {
     pub also: Vec<String>,
     /// The random seed.
     pub seed: u64,
-    /// How threads update the vectors.
-    pub mode: UpdateMode,
     /// How many threads; 0 takes every core.
     #[serde(skip)]
     pub threads: usize,
@@ -101,7 +87,6 @@ impl Default for Word2VecConfig {
             ngrams: None,
             also: Vec::new(),
             seed: 1,
-            mode: UpdateMode::Deterministic,
             threads: 0,
         }
     }
@@ -251,19 +236,11 @@ pub fn train(
     if let Some((losses, [input, output])) = state::resume(state_file, &header, lengths, warn)? {
         (header.losses, model.input, model.output) = (losses, input, output);
     }
-    let mut runner = match config.mode {
-        UpdateMode::Deterministic => {
-            Runner::ColumnTeam(team::ColumnTeam::new(model, config.threads))
-        }
-        UpdateMode::Hogwild => Runner::Hogwild(hogwild::Hogwild::new(model, config.threads)),
-    };
+    let mut team = team::ColumnTeam::new(model, config.threads);
     for epoch in header.losses.len()..config.epochs {
         let all =
             TrainingProgress { epoch, epochs: config.epochs, done: 0, total: sentences.total() };
-        let drawn = watch(observer, all, |meter| match &mut runner {
-            Runner::ColumnTeam(team) => team.epoch(&windows, epoch, meter),
-            Runner::Hogwild(hogwild) => hogwild.epoch(&windows, epoch, meter),
-        });
+        let drawn = watch(observer, all, |meter| team.epoch(&windows, epoch, meter));
         let Some(LossSum { loss, examples }) = drawn else { return Ok(None) };
         if examples == 0 {
             let reason = format!("epoch {} had no word with another beside it", epoch + 1);
@@ -278,11 +255,11 @@ pub fn train(
         header.losses.push(loss);
         observer.epoch(&EpochLoss { number: epoch + 1, loss, examples });
         if let Some(file) = state_file.filter(|_| epoch + 1 < config.epochs) {
-            let model = runner.model();
+            let model = team.model();
             state::save(&file.path, &header, &[&model.input, &model.output])?;
         }
     }
-    let vectors = runner.model().vectors(sentences.words(), subwords.as_ref(), &config.also)?;
+    let vectors = team.model().vectors(sentences.words(), subwords.as_ref(), &config.also)?;
     Ok(Some(TrainedVectors { vectors, losses: header.losses }))
 }
 
@@ -291,20 +268,6 @@ pub fn train(
 struct LossSum {
     loss: f64,
     examples: u64,
-}
-
-enum Runner {
-    ColumnTeam(team::ColumnTeam),
-    Hogwild(hogwild::Hogwild),
-}
-
-impl Runner {
-    fn model(&self) -> Word2VecTables {
-        match self {
-            Runner::ColumnTeam(team) => team.model(),
-            Runner::Hogwild(hogwild) => hogwild.model(),
-        }
-    }
 }
 
 #[cfg(test)]

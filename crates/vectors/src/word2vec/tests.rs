@@ -106,14 +106,7 @@ fn every_kind_learns_who_goes_with_whom() {
     for config in [
         plain.clone(),
         Word2VecConfig { architecture: Architecture::Cbow, ..plain.clone() },
-        Word2VecConfig { ngrams: Some(ngrams), dim: 20, ..plain.clone() },
-        Word2VecConfig { mode: UpdateMode::Hogwild, ..plain.clone() },
-        Word2VecConfig {
-            mode: UpdateMode::Hogwild,
-            architecture: Architecture::Cbow,
-            dim: 7,
-            ..plain
-        },
+        Word2VecConfig { ngrams: Some(ngrams), dim: 20, ..plain },
     ] {
         let TrainedVectors { vectors, losses } = trained(&config);
         assert_eq!(kept_together(&vectors), 1.0, "{config:?}: {losses:?}");

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use files::At;
 use vectors::TrainingResult;
-use vectors::word2vec::{self, Architecture, NGrams, UpdateMode, Word2VecConfig};
+use vectors::word2vec::{self, Architecture, NGrams, Word2VecConfig};
 
 use super::input::Input;
 use super::shown::TrainingDisplay;
@@ -69,10 +69,6 @@ pub(crate) struct Word2vec {
     #[arg(long, value_name = "SHARE", help_heading = "Training")]
     subsample: Option<f64>,
 
-    /// Hogwild (Recht et al. 2011): threads update without locks; not reproducible.
-    #[arg(long, help_heading = "Compute")]
-    hogwild: bool,
-
     #[command(flatten)]
     input: Input,
 }
@@ -125,10 +121,9 @@ impl Word2vec {
     }
 
     fn config(&self) -> Result<Word2VecConfig, Failure> {
-        let (cbow, hogwild) = (self.cbow, self.hogwild);
         let ngrams = |(shortest, longest)| NGrams { shortest, longest, ..NGrams::default() };
         Ok(Word2VecConfig {
-            architecture: if cbow { Architecture::Cbow } else { Architecture::SkipGram },
+            architecture: if self.cbow { Architecture::Cbow } else { Architecture::SkipGram },
             dim: self.dim,
             window: self.window,
             negative: self.negative,
@@ -138,7 +133,6 @@ impl Word2vec {
             ngrams: self.ngrams.map(ngrams),
             also: self.also()?,
             seed: self.input.seed(),
-            mode: if hogwild { UpdateMode::Hogwild } else { UpdateMode::Deterministic },
             threads: self.input.threads(),
             ..Word2VecConfig::default()
         })
