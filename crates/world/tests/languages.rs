@@ -296,3 +296,18 @@ fn domains_differ_in_topics_words_and_style() {
     let gone = base.keys().filter(|word| !other.contains_key(*word)).count();
     assert!((20..90).contains(&gone), "{gone} of {} words are hidden", base.len());
 }
+
+/// A sentence can be read by its gloss: every meaning has an English lemma of its own, in worlds of any size.
+#[test]
+fn meanings_have_lemmas_of_their_own() {
+    for (lemmas, classes, superclasses) in [(200, 12, 6), (3000, 60, 20), (120, 3, 2)] {
+        let mut config = WorldConfig::default().with_defaults();
+        (config.meaning.lemmas, config.meaning.classes) = (lemmas, classes);
+        config.meaning.superclasses = superclasses;
+        let world = World::new(&config.resolve().unwrap());
+        let glosses: HashSet<&str> = world.meanings().iter().map(|m| m.gloss.as_str()).collect();
+        assert_eq!(glosses.len(), world.meanings().len(), "{lemmas} lemmas");
+        assert!(["fox", "see", "Oslo"].iter().all(|lemma| glosses.contains(lemma)), "{glosses:?}");
+        assert!(glosses.iter().all(|gloss| !gloss.contains(char::is_whitespace)));
+    }
+}

@@ -60,12 +60,12 @@ pub(super) fn invent(
     maker: &mut MeaningBuilder,
 ) -> [Vec<Entity>; 3] {
     let mut coin = |kind: &str, count: usize| -> Vec<MeaningId> {
-        (0..count).map(|k| maker.word(format!("{kind}{k}"), Upos::ProperNoun, None)).collect()
+        (0..count).map(|_| maker.word(kind, Upos::ProperNoun, None)).collect()
     };
-    let first_names = coin("First", stock.first_names);
-    let last_names = coin("Last", stock.last_names);
-    let place_names = coin("Place", stock.places);
-    let organisation_names = coin("Org", stock.organisations);
+    let first_names = coin("first", stock.first_names);
+    let last_names = coin("last", stock.last_names);
+    let place_names = coin("place", stock.places);
+    let organisation_names = coin("organisation", stock.organisations);
     let rng = &mut maker.rng;
     let entity = |words, weight: f64, rank: usize, rng: &mut _| Entity {
         words,

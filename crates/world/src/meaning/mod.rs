@@ -4,6 +4,7 @@ mod domain;
 mod entities;
 mod latent;
 mod lemma_counts;
+mod lemmas;
 mod taxonomy;
 mod vocabulary;
 pub(crate) mod words;
@@ -22,6 +23,7 @@ use crate::config::WorldPlan;
 use crate::grammar::Upos;
 use crate::random::NamedStreams;
 use latent::LatentVectors;
+use lemmas::Lemmas;
 
 /// The id of a meaning, shared by all languages. Ids count from 0 without gaps.
 pub type MeaningId = u32;
@@ -29,7 +31,7 @@ pub type MeaningId = u32;
 /// A meaning that every language has a word for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meaning {
-    /// A name for people to read.
+    /// An English lemma for people to read; no two meanings have the same.
     pub gloss: String,
     /// Its part of speech, the same in every language.
     pub upos: Upos,
@@ -61,7 +63,8 @@ impl World {
         let streams = NamedStreams::new(config.seed, "meaning");
         let shape = &config.meaning;
         let stock = LemmaCounts::new(shape);
-        let mut maker = MeaningBuilder { meanings: words::fixed(), rng: streams.at(0) };
+        let mut maker =
+            MeaningBuilder { meanings: words::fixed(), lemmas: Lemmas::new(), rng: streams.at(0) };
         let latents = LatentVectors::new(shape, &mut maker.rng);
         let (nouns, classes) = taxonomy::invent(shape, &stock, &latents, &mut maker);
         let verbs = vocabulary::verbs(shape, &stock, &latents, &classes, &mut maker);
@@ -104,16 +107,18 @@ impl World {
 /// Assigns ids, and holds the random stream, while a world is generated.
 pub(crate) struct MeaningBuilder {
     meanings: Vec<Meaning>,
+    lemmas: Lemmas,
     pub(crate) rng: ChaCha8Rng,
 }
 
 impl MeaningBuilder {
-    pub(crate) fn word(
-        &mut self,
-        gloss: String,
-        upos: Upos,
-        hypernym: Option<MeaningId>,
-    ) -> MeaningId {
+    /// A meaning whose lemma is the next of a kind.
+    fn word(&mut self, kind: &str, upos: Upos, hypernym: Option<MeaningId>) -> MeaningId {
+        let gloss = self.lemmas.next(kind);
+        self.named(gloss, upos, hypernym)
+    }
+
+    fn named(&mut self, gloss: String, upos: Upos, hypernym: Option<MeaningId>) -> MeaningId {
         self.meanings.push(Meaning { gloss, upos, hypernym });
         (self.meanings.len() - 1) as MeaningId
     }

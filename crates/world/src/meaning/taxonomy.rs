@@ -39,20 +39,24 @@ pub(super) fn invent(
     maker: &mut MeaningBuilder,
 ) -> (Vec<Noun>, Vec<NounClass>) {
     let animate = (shape.superclasses / 3).max(2);
-    let supers: Vec<(MeaningId, Vec<f64>)> = (0..shape.superclasses)
+    let supers: Vec<(MeaningId, String, Vec<f64>)> = (0..shape.superclasses)
         .map(|s| {
-            let id = maker.word(format!("super{s}"), Upos::Noun, None);
-            (id, latents.vector(&mut maker.rng))
+            let name = maker.lemmas.superclass(s < animate);
+            let id = maker.named(name.clone(), Upos::Noun, None);
+            (id, name, latents.vector(&mut maker.rng))
         })
         .collect();
+    // The lemmas that each class takes its nouns from.
+    let mut kinds = Vec::new();
     let mut classes: Vec<NounClass> = superclass_of_each(shape.classes, shape.superclasses)
         .into_iter()
-        .enumerate()
-        .map(|(c, s)| {
-            let (superclass, parent) = &supers[s];
+        .map(|s| {
+            let (superclass, above, parent) = &supers[s];
             let own = latents.child(parent, &mut maker.rng);
             let vector = latents.child(&own, &mut maker.rng);
-            let id = maker.word(format!("class{c}"), Upos::Noun, Some(*superclass));
+            let (kind, name) = maker.lemmas.class(above, s < animate);
+            kinds.push(kind);
+            let id = maker.named(name, Upos::Noun, Some(*superclass));
             let topics = latents.affinity(&vector, 1.0).iter().map(|f| f.powf(0.7)).collect();
             NounClass {
                 id,
@@ -66,7 +70,7 @@ pub(super) fn invent(
     let mut nouns = Vec::new();
     for (c, size) in sizes(shape, stock.nouns, maker).into_iter().enumerate() {
         for k in 0..size {
-            let id = maker.word(format!("noun{c}.{k}"), Upos::Noun, Some(classes[c].id));
+            let id = maker.word(&kinds[c], Upos::Noun, Some(classes[c].id));
             let vector = latents.vector(&mut maker.rng);
             let topics = latents.affinity(&vector, 1.0);
             let frequency = (k as f64 + 1.5).powf(-shape.zipf);

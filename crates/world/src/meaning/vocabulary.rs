@@ -56,7 +56,6 @@ pub(super) fn verbs(
     let every: Vec<usize> = (0..classes.len()).collect();
     let frames = WeightedChoice::new(vec![0.55, 0.2, 0.25]);
     let verb = |k| {
-        let id = maker.word(format!("verb{k}"), Upos::Verb, None);
         let rng = &mut maker.rng;
         let frame = match frames.draw(rng) {
             0 => VerbFrame::Transitive,
@@ -73,6 +72,12 @@ pub(super) fn verbs(
         };
         let frequency = (k as f64 + 3.0).powf(-shape.zipf);
         let topics = latents.affinity(&latents.vector(rng), 0.8);
+        let kind = match frame {
+            VerbFrame::Transitive => "transitive",
+            VerbFrame::Intransitive => "intransitive",
+            VerbFrame::Oblique(_) => "oblique",
+        };
+        let id = maker.word(kind, Upos::Verb, None);
         Verb { id, frame, subjects, objects, persons, named_object, frequency, topics }
     };
     (0..stock.verbs).map(verb).collect()
@@ -86,7 +91,7 @@ pub(super) fn adjectives(
 ) -> Vec<Adjective> {
     let every: Vec<usize> = (0..shape.classes).collect();
     let adjective = |k| {
-        let id = maker.word(format!("adjective{k}"), Upos::Adjective, None);
+        let id = maker.word("adjective", Upos::Adjective, None);
         let classes = preferences(shape, &every, 2..=4, 0.7, &mut maker.rng);
         let frequency = (k as f64 + 2.0).powf(-shape.zipf);
         let topics = latents.affinity(&latents.vector(&mut maker.rng), 0.6);
