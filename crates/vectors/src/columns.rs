@@ -40,14 +40,6 @@ impl ColumnMatrix {
         Self { width, lines: vec![CacheLine::zeroed(); rows * width / LINE] }
     }
 
-    /// Lets there be so many rows at least.
-    pub(crate) fn make_room(&mut self, rows: usize) {
-        let lines = rows * self.width / LINE;
-        if self.lines.len() < lines {
-            self.lines.resize(lines, CacheLine::zeroed());
-        }
-    }
-
     pub(crate) fn values(&self) -> &[f32] {
         bytemuck::cast_slice(&self.lines)
     }
