@@ -26,7 +26,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use serde_json::Value;
 use tensor::DeviceFault;
 
@@ -35,7 +35,7 @@ use crate::failure::Failure;
 pub use crate::flags::{CommandFlag, command_flags};
 pub use crate::host::Host;
 
-/// A laboratory for cross-lingual structure in masked language models.
+/// A laboratory for cross-lingual structure in language models.
 #[derive(Parser)]
 #[command(
     name = "isogloss",
@@ -59,7 +59,14 @@ struct Arguments {
 
 /// The whole command line, for what is generated from it: completions and man pages.
 fn definition() -> clap::Command {
-    Arguments::command()
+    commands::grouped(Arguments::command())
+}
+
+/// A command line as typed values.
+fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let mut definition = definition();
+    let mut matches = definition.try_get_matches_from_mut(words)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition))
 }
 
 /// Runs a command line, whose first word is the program's own name, and gives its exit code. `program` is the file
@@ -68,7 +75,7 @@ pub fn run(program: PathBuf, typed: Vec<OsString>) -> u8 {
     stop::install();
     let words = overrides::rewrite(typed.iter().cloned());
     invocation::keep(program, typed);
-    let arguments = match Arguments::try_parse_from(words) {
+    let arguments = match parse(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and the version are no errors; a reader that went away is none either.
@@ -119,8 +126,10 @@ pub struct CallResult {
 /// Where the words are no command, or the command fails.
 pub fn call(words: Vec<OsString>, host: Arc<dyn Host>) -> Result<CallResult, CallFailure> {
     let words = std::iter::once("isogloss".into()).chain(words);
-    let arguments = Arguments::try_parse_from(overrides::rewrite(words)).map_err(|error| {
-        CallFailure { message: error.to_string().trim().to_owned(), usage: true, key: None }
+    let arguments = parse(overrides::rewrite(words)).map_err(|error| CallFailure {
+        message: error.to_string().trim().to_owned(),
+        usage: true,
+        key: None,
     })?;
     match host::with(host, || arguments.command.run()) {
         Ok(outcome) => {
@@ -211,7 +220,7 @@ mod tests {
             let document = std::fs::read_to_string(&path).unwrap();
             for line in command_lines(&document) {
                 let line = line.split(" > ").next().unwrap().split(" # ").next().unwrap();
-                match Arguments::try_parse_from(overrides::rewrite(words(line))) {
+                match parse(overrides::rewrite(words(line))) {
                     Ok(_) => parsed += 1,
                     Err(error) if !error.use_stderr() => parsed += 1,
                     Err(error) => {

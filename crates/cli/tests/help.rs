@@ -14,11 +14,13 @@ fn help(path: &[String]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The commands that a help lists.
+/// The commands that a help lists: between the usage and the first flag or argument.
 fn commands(help: &str) -> impl Iterator<Item = &str> {
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names = listed.take_while(|line| !line.is_empty());
-    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help")
+    let listed = help.lines().skip_while(|line| !line.starts_with("Usage:")).skip(1);
+    let listed = listed.take_while(|line| !line.starts_with(['O', 'A', 'E']));
+    let rows = listed.filter_map(|line| line.strip_prefix("  "));
+    let names = rows.filter(|row| row.starts_with(char::is_alphabetic));
+    names.filter_map(|row| row.split_whitespace().next()).filter(|name| *name != "help")
 }
 
 /// The lines that are typed: what begins with the program's name, and what a `\` continues.

@@ -50,7 +50,7 @@ use crate::outcome::Outcome;
 /// What can be asked of the laboratory.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Reproduce the papers' main finding on invented languages, in minutes.
+    /// See the papers' main finding on invented languages.
     Demo(demo::Demo),
 
     /// Invent languages with gold annotations for every task.
@@ -68,10 +68,12 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
-    /// Align the words of parallel text (see `align words` for spaces of vectors).
+    /// Align the words of parallel text.
+    ///
+    /// `align words` aligns spaces of vectors instead.
     WordAlign(word_align::WordAlign),
 
-    /// Fine-tune on one language, and score the others with no further training.
+    /// Fine-tune on one language, and score the others zero-shot.
     Transfer(Box<transfer::Transfer>),
 
     /// Score predictions against gold annotations.
@@ -80,39 +82,43 @@ pub(crate) enum Command {
     /// Write the hidden states of sentences, at any layer.
     Encode(encode::Encode),
 
-    /// Write the vectors of words: embeddings, or means over contexts.
+    /// Write vectors of words: embeddings, or means over contexts.
     Words(words::Words),
 
-    /// Learn orthogonal maps between spaces of vectors (Procrustes), and evaluate them.
+    /// Map spaces of vectors onto each other (Procrustes).
     #[command(subcommand)]
     Align(align::Align),
 
-    /// Retrieve translations among sentences: raw, mean-centred and aligned, layer by layer.
+    /// Retrieve translations: raw, mean-centred, aligned, by layer.
     Retrieve(retrieve::Retrieve),
 
-    /// Mine translation pairs between two texts of unequal size, by margins.
+    /// Mine translation pairs between two texts, by margins.
     Mine(Box<mine::Mine>),
 
-    /// List the nearest neighbours of words or sentences across languages, layer by layer.
+    /// List nearest neighbours across languages, layer by layer.
     #[command(alias = "neighbors")]
     Neighbours(neighbours::Neighbours),
 
-    /// Draw representation spaces: how one emerged, what layers do, words and sentences on a plane.
+    /// Draw spaces: how one emerged, what layers do, on a plane.
     Map(Box<map::MapCommand>),
 
     /// Compare two sets of vectors by linear CKA, biased and debiased.
     Cka(cka::Cka),
 
-    /// Compare two sets of vectors by nine measures, layer by layer, beside their chance levels.
+    /// Compare two sets of vectors by many measures, by layer.
+    ///
+    /// Each measure stands beside its chance level.
     Similarity(similarity::Similarity),
 
-    /// Tell the language of sentences from their vectors by a linear probe, before and after removing it.
+    /// Tell the language of sentences by a probe, and remove it.
     LanguageId(language_id::LanguageId),
 
-    /// Find the neurons that are active in one language alone (LAPE), and measure predictions without them.
+    /// Find neurons that are active in one language alone (LAPE).
+    ///
+    /// Predictions without them are measured too.
     LanguageNeurons(language_neurons::LanguageNeurons),
 
-    /// Language mean vectors, and token translation by shifting hidden states.
+    /// Language mean vectors, and translation by shifting states.
     #[command(subcommand)]
     Shift(shift::Shift),
 
@@ -132,27 +138,71 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Hub(hub::Hub),
 
-    /// Say what a file or folder holds: a model, a vocabulary, arrays, word vectors, language mean vectors.
+    /// Say what a file or folder holds.
+    ///
+    /// It may be a run, a laboratory, a model, a vocabulary, arrays, word vectors or language mean vectors.
     Inspect(inspect::Inspect),
 
     /// Show, filter and export the results of studies.
     Results(results::Results),
 
-    /// Draw the papers' tables and figures from one's own results, as one HTML page.
+    /// Draw the papers' tables and figures from one's own results.
     Report(report::Report),
 
-    /// Look at a run, a laboratory or any model in the browser: the space as it emerges, neighbours, shifts.
+    /// Look at a run, a laboratory or any model in the browser.
     Explore(explore::Explore),
 
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
 
-    /// Print shell completions for bash, zsh, fish, elvish or PowerShell.
+    /// Print shell completions.
     Completions(completions::Completions),
 
-    /// Print the man page, or write one page for each command into a folder.
+    /// Print the man page, or write one for each command.
     Man(man::Man),
+}
+
+/// The commands as `--help` lists them.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Start", &["demo", "explore", "inspect"]),
+    ("Text and models", &["world", "corpus", "vocab", "data", "hub"]),
+    ("Train", &["pretrain", "transfer", "score", "vectors"]),
+    (
+        "Measure",
+        &[
+            "encode",
+            "words",
+            "retrieve",
+            "neighbours",
+            "map",
+            "cka",
+            "similarity",
+            "align",
+            "word-align",
+            "mine",
+            "language-id",
+            "language-neurons",
+            "shift",
+        ],
+    ),
+    ("Study", &["study", "results", "report"]),
+    ("This program", &["bench", "completions", "man"]),
+];
+
+/// The definition with its commands in groups: thirty in one list are not read.
+pub(crate) fn grouped(root: clap::Command) -> clap::Command {
+    let header = *root.get_styles().get_header();
+    let name = *root.get_styles().get_literal();
+    let mut help = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (group, commands) in GROUPS {
+        help += &format!("\n{header}{group}:{header:#}\n");
+        for command in commands.iter().filter_map(|command| root.find_subcommand(command)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            help += &format!("  {name}{:<16}{name:#}  {about}\n", command.get_name());
+        }
+    }
+    root.help_template(help + "\n{all-args}{after-help}")
 }
 
 impl Command {
@@ -190,6 +240,29 @@ impl Command {
             Command::Bench(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Every command stands in one group, and its line fits into 80 columns.
+    #[test]
+    fn help_lists_every_command_once() {
+        let root = Command::augment_subcommands(clap::Command::new("isogloss"));
+        let defined = root.get_subcommands().map(clap::Command::get_name).collect::<BTreeSet<_>>();
+        let listed = GROUPS.iter().flat_map(|(_, commands)| commands.iter().copied());
+        assert_eq!(listed.clone().count(), defined.len());
+        assert_eq!(listed.collect::<BTreeSet<_>>(), defined);
+        let help = grouped(root.clone()).render_help().to_string();
+        for command in root.get_subcommands() {
+            let about = command.get_about().unwrap().to_string();
+            assert!(about.len() <= 60, "{}: {about}", command.get_name());
+            assert!(help.contains(&about), "{help}");
         }
     }
 }
