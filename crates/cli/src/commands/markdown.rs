@@ -66,13 +66,27 @@ fn section(command: &Command, parent: &str, level: usize, text: &mut String) {
         text.push('\n');
     }
     if let Some(after) = command.get_after_long_help().or(command.get_after_help()) {
-        let _ = writeln!(text, "```text\n{}\n```\n", after.to_string().trim_end());
+        epilogue(&after.to_string(), text);
     }
     for inner in command.get_subcommands().filter(|c| listed(c)) {
         section(inner, &name, level + 1, text);
     }
     text.truncate(text.trim_end().len());
     text.push_str(if level == 1 { "\n" } else { "\n\n" });
+}
+
+/// Appends what stands below the flags: indented examples as code, the rest as paragraphs.
+fn epilogue(help: &str, text: &mut String) {
+    let mut in_code = false;
+    for line in help.trim_end().lines() {
+        let is_code = line.starts_with("  ") || (in_code && line.is_empty());
+        if is_code != in_code {
+            text.push_str(if is_code { "\n```text\n" } else { "```\n\n" });
+            in_code = is_code;
+        }
+        let _ = writeln!(text, "{}", if is_code { line.to_owned() } else { escape(line) });
+    }
+    text.push_str(if in_code { "```\n\n" } else { "\n" });
 }
 
 /// Whether a flag is of this command alone.

@@ -190,8 +190,25 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("This program", &["bench", "completions", "man"]),
 ];
 
+/// What stands below the flags of every command, with a line for each paragraph: clap wraps it, and would wrap lines that are wrapped in the source
+/// a second time. Examples, which are indented, stay as they are.
+fn with_paragraphs(command: clap::Command) -> clap::Command {
+    let lines = command.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+    let mut help = String::new();
+    for line in lines.lines() {
+        let goes_on = |text: &str| !text.is_empty() && !text.starts_with(' ');
+        let before = help.rsplit('\n').next().unwrap_or_default();
+        let separator = if goes_on(before) && goes_on(line) { " " } else { "\n" };
+        help += if help.is_empty() { "" } else { separator };
+        help += line;
+    }
+    let command = if help.is_empty() { command } else { command.after_help(help) };
+    command.mut_subcommands(with_paragraphs)
+}
+
 /// The definition with its commands in groups: thirty in one list are not read.
 pub(crate) fn grouped(root: clap::Command) -> clap::Command {
+    let root = with_paragraphs(root);
     let header = *root.get_styles().get_header();
     let name = *root.get_styles().get_literal();
     let mut help = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
