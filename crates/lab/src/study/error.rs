@@ -77,7 +77,7 @@ pub enum Error {
         /// The study.
         study: String,
         /// The scale.
-        scale: &'static str,
+        scale: String,
         /// A line for each setting that differs.
         differing: String,
     },

@@ -125,6 +125,13 @@ pub struct StepResults {
 type Mismatch = String;
 
 impl Extraction {
+    /// What it measures, whichever step gives it: with study, scale and seed the identity of its records, which are replaced
+    /// together.
+    pub fn slot(&self) -> String {
+        let factors = self.factors.iter().map(|(name, level)| format!(" {name}={level}"));
+        format!("{:?}{}", self.extractor, factors.collect::<String>())
+    }
+
     /// Extracts records from a result; the error names the field that is missing or wrong.
     pub fn read(&self, result: &Value) -> Result<StepResults, Mismatch> {
         self.extractor.read(result, &self.factors)
