@@ -277,9 +277,12 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     all.sort_by_key(Value::to_string);
     again.sort_by_key(Value::to_string);
     assert_eq!(all, again);
-    assert!(!folder.join("both/steps").join("run").exists());
     let again = done(folder, &["study", "unpack", "one.tar.zst", "--lab", "both"]);
     assert_eq!((again["steps"].as_u64(), again["numbers"].as_u64()), (Some(0), Some(0)));
+
+    let unpacked = std::fs::read_dir(folder.join("both/steps")).unwrap().flatten();
+    let weights = |step: std::fs::DirEntry| step.path().join("run/model.safetensors").exists();
+    assert!(!unpacked.into_iter().any(weights), "an encoder was trained");
 
     // What another evaluation needs is run for it: the world, the encoder, and itself, of one seed.
     std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\", \"parse\"]")).unwrap();
@@ -298,10 +301,11 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
         values(folder, "mine", "both").into_iter().filter(|row| both.contains(row)).collect();
     assert_eq!(kept, both, "numbers that were there stay");
     // Nor is a step run that is gone, if nothing needs it.
-    let encoder = plan["steps"].as_array().unwrap().iter();
-    let encoder = encoder.filter(|step| verb(step) == Some("pretrain")).next().unwrap();
-    let key = encoder["key"].as_str().unwrap();
-    std::fs::remove_dir_all(folder.join("both/steps").join(key)).unwrap();
+    let mut steps_of_plan = plan["steps"].as_array().unwrap().iter();
+    let encoder = steps_of_plan.find(|step| verb(step) == Some("pretrain")).unwrap();
+    let encoder = folder.join("both/steps").join(encoder["key"].as_str().unwrap());
+    assert!(encoder.join("run/model.safetensors").exists());
+    std::fs::remove_dir_all(&encoder).unwrap();
     assert_eq!(run("both", &["--seeds", "1"]), (0, steps));
 
     // Other settings are refused, with what differs.

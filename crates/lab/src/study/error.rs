@@ -104,6 +104,7 @@ impl terms::Fault for Error {
     fn key(&self) -> Option<&str> {
         match self {
             Error::Definition { key, .. } => Some(key),
+            Error::Files(error) => error.key(),
             _ => None,
         }
     }

@@ -421,9 +421,10 @@ mod tests {
     fn assert_slots(plan: &StudyPlan) {
         let mut steps = std::collections::HashMap::new();
         for extraction in &plan.extractions {
-            let step = steps.insert((extraction.slot(), extraction.seed), extraction.step);
+            let slot = extraction.slot(&plan.steps[extraction.step.0]);
+            let step = steps.insert((slot.clone(), extraction.seed), extraction.step);
             let same = step.is_none_or(|step| step == extraction.step);
-            assert!(same, "{}: two steps give {}", plan.study, extraction.slot());
+            assert!(same, "{}: two steps give {slot}", plan.study);
         }
     }
 
@@ -532,6 +533,7 @@ mod tests {
         };
         refused("text/fr.wiki.txt.zst", "text of fr: ");
         refused("text/en.lit.txt.zst", "text of en: ");
+        refused("xnli/test-fr.tsv", "data of Transfer task: Nli source: en condition=default ");
         refused("xnli/test-fr.tsv", "`--test fr ");
         std::fs::remove_file(moved.join("xnli/test-fr.tsv")).unwrap();
         enter(&moved, 2).unwrap();

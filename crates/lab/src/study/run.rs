@@ -433,7 +433,7 @@ fn store_records(lab: &Laboratory, plan: &StudyPlan, step: StepId, store: &Store
             text,
         };
         let texts = found.texts.into_iter().map(text).collect();
-        filings.push(StepFiling { slot: Some(extraction.slot()), origin, records, texts });
+        filings.push(StepFiling { slot: Some(extraction.slot(of)), origin, records, texts });
     }
     plan.enter_settings(store, false)?;
     Ok(store.replace(&filings)?)

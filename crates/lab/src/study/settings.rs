@@ -25,6 +25,8 @@ use crate::store::{EnteredSettings, SettingsScope, Store};
 const DIGITS: usize = 16;
 /// How many settings that differ are listed.
 const LISTED: usize = 10;
+/// How settings about the data of a slot are named.
+const OF_SLOT: &str = "data of ";
 /// What stands between the parts of a setting about data.
 const NEXT: &str = ", ";
 
@@ -118,10 +120,10 @@ impl StudySettings {
         let mut slots: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         for extraction in extractions {
             let data = read[extraction.step.0].iter().map(String::as_str);
-            slots.entry(extraction.slot()).or_default().extend(data);
+            slots.entry(extraction.slot(&steps[extraction.step.0])).or_default().extend(data);
         }
         for (slot, data) in slots.into_iter().filter(|(_, data)| !data.is_empty()) {
-            self.put(format!("data of {slot}"), data.into_iter().collect::<Vec<_>>().join(NEXT));
+            self.put(format!("{OF_SLOT}{slot}"), data.into_iter().collect::<Vec<_>>().join(NEXT));
         }
         self
     }
@@ -213,8 +215,12 @@ pub(super) fn enter(store: &Store, entered: &EnteredSettings, force: bool) -> Re
     if differing.is_empty() {
         return Ok(());
     }
+    // What is of one slot alone comes last.
+    let (slots, all): (Vec<_>, Vec<_>) =
+        differing.iter().partition(|(name, _)| name.starts_with(OF_SLOT));
+    let differing = all.into_iter().chain(slots);
     let mut lines: Vec<String> =
-        differing.iter().map(|(name, there)| differs(name, there, settings.get(name))).collect();
+        differing.map(|(name, there)| differs(name, there, settings.get(name))).collect();
     let more = lines.len().saturating_sub(LISTED);
     lines.truncate(LISTED);
     lines.extend((more > 0).then(|| format!("\n  and {more} more")));
@@ -224,7 +230,7 @@ pub(super) fn enter(store: &Store, entered: &EnteredSettings, force: bool) -> Re
 /// The line about a setting that differs: of data, the files that do.
 fn differs(name: &str, there: &str, here: Option<&String>) -> String {
     let Some(here) = here else { return format!("\n  {name}: {there}") };
-    let parts = |text: &str, but: &str| match name.starts_with("data of ") {
+    let parts = |text: &str, but: &str| match name.starts_with(OF_SLOT) {
         true => {
             let other: BTreeSet<&str> = but.split(NEXT).collect();
             let own = text.split(NEXT).filter(|part| !other.contains(part));

@@ -9,7 +9,7 @@
 //! The device is part of the key: a GPU rounds otherwise than a CPU, and the result of one is not taken for the
 //! other's. The number of threads is not: it changes no result.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -173,19 +173,29 @@ pub struct StudyStep {
 }
 
 impl StudyStep {
-    /// The files that it reads: the flag that names each, with the text before the path, and the digest of the content.
-    pub(super) fn reads(&self) -> impl Iterator<Item = (String, &str)> {
+    /// What its words name besides text: the flag, what is named before the path, such as a language, and the input.
+    fn inputs(&self) -> impl Iterator<Item = (&str, &str, &StepInput)> {
         let mut flag = "";
-        self.keyed.iter().filter_map(move |KeyedWord { text, input }| match input {
-            Some(StepInput::File(digest)) => {
-                let language = text.trim_end_matches('=');
-                Some((format!("{flag} {language}").trim().to_owned(), digest.as_str()))
+        self.keyed.iter().filter_map(move |KeyedWord { text, input }| {
+            if input.is_none() && text.starts_with("--") {
+                flag = text;
             }
-            _ => {
-                flag = if text.starts_with("--") { text } else { flag };
-                None
-            }
+            input.as_ref().map(|input| (flag, text.trim_end_matches('='), input))
         })
+    }
+
+    /// The files that it reads: the flag and language that name each, and the digest of the content.
+    pub(super) fn reads(&self) -> impl Iterator<Item = (String, &str)> {
+        self.inputs().filter_map(|(flag, language, input)| match input {
+            StepInput::File(digest) => Some((format!("{flag} {language}"), digest.as_str())),
+            _ => None,
+        })
+    }
+
+    /// The languages of its parallel text.
+    pub(super) fn paired(&self) -> BTreeSet<&str> {
+        let parallel = self.inputs().filter(|(flag, ..)| *flag == "--parallel");
+        parallel.flat_map(|(_, languages, _)| languages.split('-')).collect()
     }
 
     /// The words after the program's name, where steps have these folders; this one is `own`.
@@ -414,7 +424,10 @@ impl StepList {
                 }
             };
             let (flag, value) = match arg.text.split_once('=') {
-                Some((flag, value)) if flag.starts_with("--") && input.is_none() => {
+                // What begins with a dash can be written in no other way.
+                Some((flag, value))
+                    if flag.starts_with("--") && !value.starts_with('-') && input.is_none() =>
+                {
                     (flag, Some(value))
                 }
                 _ => (arg.text.as_str(), None),
