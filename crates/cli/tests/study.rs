@@ -243,6 +243,123 @@ fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
     refused(folder, &plan, 2, "mine.toml, line 2, `real`: ");
 }
 
+/// Two machines run a seed each; their results are put together, and nothing is run that is there.
+#[test]
+fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "20");
+    let file = folder.join("mine.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let with = |evaluate: &str| text.replace("evaluate = [\"ner\"]", evaluate);
+    std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\"]")).unwrap();
+    let run = |lab: &str, more: &[&str]| {
+        let words = ["study", "run", "mine.toml", "--device", CPU, "--lab", lab];
+        let ran = done(folder, &[&words[..], more].concat());
+        (ran["run"].as_u64().unwrap(), ran["cached"].as_u64().unwrap())
+    };
+    let (steps, _) = run("one", &["--seeds", "1"]);
+    run("two", &["--seeds", "2"]);
+    for lab in ["one", "two"] {
+        let made = done(folder, &["study", "pack", lab, "--out", &format!("{lab}.tar.zst")]);
+        assert_eq!(made["steps"].as_u64(), Some(steps));
+        let added = done(folder, &["study", "unpack", &format!("{lab}.tar.zst"), "--lab", "both"]);
+        assert_eq!((&added["steps"], &added["numbers"]), (&made["steps"], &made["numbers"]));
+        assert!(made["numbers"].as_u64() > Some(0) && made["bytes"].as_u64() < Some(100_000));
+    }
+    refused(folder, &["study", "pack", "one", "--out", "one.tar.zst"], 2, "--force");
+    // Before anything is run, the numbers of both are there; then they are filed again, and no weights are needed.
+    let both = values(folder, "mine", "both");
+    assert_eq!(run("both", &["--seeds", "1,2"]), (0, 2 * steps));
+    assert_eq!(values(folder, "mine", "both"), both);
+    let mut all = [values(folder, "mine", "one"), values(folder, "mine", "two")].concat();
+    let mut again = both.clone();
+    all.sort_by_key(Value::to_string);
+    again.sort_by_key(Value::to_string);
+    assert_eq!(all, again);
+    let again = done(folder, &["study", "unpack", "one.tar.zst", "--lab", "both"]);
+    assert_eq!((again["steps"].as_u64(), again["numbers"].as_u64()), (Some(0), Some(0)));
+
+    let unpacked = std::fs::read_dir(folder.join("both/steps")).unwrap().flatten();
+    let weights = |step: std::fs::DirEntry| step.path().join("run/model.safetensors").exists();
+    assert!(!unpacked.into_iter().any(weights), "an encoder was trained");
+
+    // What another evaluation needs is run for it: the world, the encoder, and itself, of one seed.
+    std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\", \"parse\"]")).unwrap();
+    let words = ["study", "plan", "mine.toml", "--device", CPU, "--lab", "both", "--seeds", "1"];
+    let plan = done(folder, &words);
+    let open: Vec<&str> = plan["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|step| step["done"] == false)
+        .filter_map(verb)
+        .collect();
+    assert_eq!(open, ["world", "pretrain", "transfer"]);
+    assert_eq!(run("both", &["--seeds", "1"]), (3, steps - 2));
+    let kept: Vec<Value> =
+        values(folder, "mine", "both").into_iter().filter(|row| both.contains(row)).collect();
+    assert_eq!(kept, both, "numbers that were there stay");
+    // Nor is a step run that is gone, if nothing needs it.
+    let mut steps_of_plan = plan["steps"].as_array().unwrap().iter();
+    let encoder = steps_of_plan.find(|step| verb(step) == Some("pretrain")).unwrap();
+    let encoder = folder.join("both/steps").join(encoder["key"].as_str().unwrap());
+    assert!(encoder.join("run/model.safetensors").exists());
+    std::fs::remove_dir_all(&encoder).unwrap();
+    assert_eq!(run("both", &["--seeds", "1"]), (0, steps));
+
+    // Other settings are refused, with what differs.
+    let other = with("evaluate = [\"ner\"]")
+        .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
+    std::fs::write(&file, other).unwrap();
+    run("three", &["--seeds", "3"]);
+    done(folder, &["study", "pack", "three", "--out", "three.tar.zst"]);
+    let unpack = ["study", "unpack", "three.tar.zst", "--lab", "both"];
+    refused(folder, &unpack, 2, "--transfer: `--quick --epochs 1` there");
+}
+
+/// Whatever byte of a pack is changed, it is refused, and the laboratory is left as it was.
+#[test]
+fn a_damaged_pack_is_refused() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "20");
+    done(folder, &["study", "run", "mine.toml"]);
+    done(folder, &["study", "pack", "lab", "--out", "pack.tar.zst"]);
+    let whole = std::fs::read(folder.join("pack.tar.zst")).unwrap();
+    done(folder, &["study", "pack", "lab", "--out", "again.tar.zst"]);
+    assert!(whole == std::fs::read(folder.join("again.tar.zst")).unwrap(), "other bytes");
+    let lab = lab::study::Laboratory::open(&folder.join("new")).unwrap();
+    let refused = |bytes: &[u8]| -> Option<String> {
+        std::fs::write(folder.join("bad"), bytes).unwrap();
+        let refused = lab::study::unpack(&lab, &folder.join("bad"), false);
+        assert!(refused.is_ok() || !folder.join("new/steps").exists());
+        refused.err().map(|error| error.to_string())
+    };
+    for at in (0..whole.len()).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        assert!(refused(&bytes).is_some(), "byte {at}");
+        assert!(refused(&whole[..at]).is_some(), "cut at {at}");
+    }
+    // A member of the archive itself, in a pack that is whole otherwise.
+    let plain = zstd::decode_all(&whole[..]).unwrap();
+    let name = b"/result.json";
+    let at = plain.windows(name.len()).rposition(|window| window == name).unwrap();
+    let mut bytes = plain.clone();
+    bytes[(at / 512 + 1) * 512 + 3] ^= 1;
+    let reason = refused(&zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
+    assert!(reason.contains("/result.json: was altered since it was written"), "{reason}");
+    // A member that would lie elsewhere.
+    let away = String::from_utf8_lossy(&plain).into_owned();
+    assert_eq!(away.len(), plain.len(), "no member holds other bytes than text");
+    let away = away.replace("step.json", "../a.json");
+    let reason = refused(&zstd::encode_all(away.as_bytes(), 1).unwrap()).unwrap();
+    assert!(reason.contains("pack.json") || reason.contains("cannot be read"), "{reason}");
+    assert!(refused(&whole).is_none());
+    done(folder, &["study", "run", "mine.toml", "--lab", "new"]);
+}
+
 /// The folder of a step that a plan names.
 fn kept(folder: &Path, step: &Value) -> PathBuf {
     folder.join("lab/steps").join(step["key"].as_str().unwrap())

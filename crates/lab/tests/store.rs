@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use lab::record::{Factors, Origin, Record, TextRecord};
-use lab::store::{Error, RecordFilter, SettingsScope, StepScope, Store};
+use lab::store::{Error, RecordFilter, SettingsScope, StepFiling, Store};
 
 /// The environment variable of [`child_writes`]: the store, its seed, and how many batches.
 const JOB: &str = "ISOGLOSS_STORE_JOB";
@@ -114,16 +114,21 @@ fn what_a_step_no_longer_gives_is_gone() {
         factors: factors([("line", line)]),
         text: String::new(),
     };
-    let filed = |step, seeds| StepScope { study: "anchors", scale: "tiny", step, seeds };
+    let filed = |step: &str, records: &[Record], texts: &[TextRecord]| StepFiling {
+        origin: Origin { step: step.into(), ..origin("anchors", 1) },
+        slot: Some("retrieval".into()),
+        records: records.to_vec(),
+        texts: texts.to_vec(),
+    };
     let first = [layer(1, "0", "a"), layer(1, "1", "a")];
-    store.replace(&filed("a", vec![1]), &first, &[said("1", "a"), said("2", "a")]).unwrap();
+    store.replace(&[filed("a", &first, &[said("1", "a"), said("2", "a")])]).unwrap();
     // Of another step, of another seed, of another study.
     let mut others = vec![layer(1, "7", "b"), layer(2, "1", "a"), layer(1, "1", "a")];
     others[2].origin.study = "sharing".into();
     store.add(&others, &[]).unwrap();
 
     let now = [layer(1, "0", "a"), layer(1, "best", "a")];
-    store.replace(&filed("a", vec![1]), &now, &[said("2", "a")]).unwrap();
+    store.replace(&[filed("a", &now, &[said("2", "a")])]).unwrap();
     let records = store.records(&RecordFilter::default()).unwrap();
     let known: Vec<(&str, u64, &str)> = records
         .iter()
@@ -137,8 +142,55 @@ fn what_a_step_no_longer_gives_is_gone() {
 
     // A refused write deletes nothing.
     let bad = Record { value: f64::NAN, ..layer(1, "0", "a") };
-    assert!(store.replace(&filed("a", vec![1]), &[bad], &[]).is_err());
+    assert!(store.replace(&[filed("a", &[bad], &[])]).is_err());
     assert_eq!(store.records(&RecordFilter::default()).unwrap(), records);
+}
+
+/// Of a seed that is run again after its text changed and one of its test sets was removed, nothing of the former encoder stands
+/// beside the new one's, though the step has another key.
+#[test]
+fn another_step_for_the_same_slot_takes_its_place() {
+    let (_folder, path) = place();
+    let store = Store::open(&path).unwrap();
+    let filed = |step: &str, slot: &str, seed, kinds: &[&str]| {
+        let origin = Origin { step: step.into(), ..origin("anchors", seed) };
+        let number = |kind: &&str| Record {
+            origin: origin.clone(),
+            ..record("anchors", seed, slot, factors([("kind", kind)]), 0.5)
+        };
+        let records = kinds.iter().map(number).collect();
+        StepFiling { origin: origin.clone(), slot: Some(slot.into()), records, texts: vec![] }
+    };
+    let all = ["raw", "centered", "aligned"];
+    let first = [filed("a", "retrieval", 1, &all), filed("a", "cka", 1, &all[..1])];
+    store.replace(&first).unwrap();
+    store.replace(&[filed("a2", "retrieval", 2, &all)]).unwrap();
+    store.replace(&[filed("b", "retrieval", 1, &all[..2])]).unwrap();
+    let known = |store: &Store| -> Vec<(String, u64, String)> {
+        let records = store.records(&RecordFilter::default()).unwrap().into_iter();
+        let key = |one: Record| (one.origin.step, one.origin.seed, one.factors["kind"].clone());
+        records.map(key).collect()
+    };
+    let expected = [
+        ("a", 1, "raw"),
+        ("a2", 2, "aligned"),
+        ("b", 1, "centered"),
+        ("a2", 2, "centered"),
+        ("b", 1, "raw"),
+        ("a2", 2, "raw"),
+    ];
+    assert_eq!(known(&store), expected.map(|(step, seed, kind)| (step.into(), seed, kind.into())));
+
+    // Another laboratory's results of seed 1 are left out whole, its seed 3 is added.
+    let (_other, path) = place();
+    let other = Store::open(&path).unwrap();
+    other.replace(&[filed("c", "retrieval", 1, &all), filed("d", "retrieval", 3, &all)]).unwrap();
+    assert_eq!(store.merge(&other.filings().unwrap()).unwrap(), 3);
+    let now = known(&store);
+    assert_eq!(now.iter().filter(|one| one.0 == "d").count(), 3, "{now:?}");
+    assert_eq!(now.len(), expected.len() + 3);
+    assert_eq!(store.merge(&other.filings().unwrap()).unwrap(), 0);
+    assert_eq!(store.filings().unwrap().len(), 4);
 }
 
 #[test]
@@ -224,7 +276,10 @@ fn an_altered_row_is_noticed_and_rows_of_older_releases_are_read() {
         assert!(altered.to_string().contains("was altered"), "{altered}");
     }
     // A store without digests, as older releases made them.
-    alter("ALTER TABLE records DROP COLUMN blake3; ALTER TABLE texts DROP COLUMN blake3;");
+    alter(
+        "ALTER TABLE records DROP COLUMN blake3; ALTER TABLE texts DROP COLUMN blake3;
+           ALTER TABLE records DROP COLUMN slot; ALTER TABLE texts DROP COLUMN slot;",
+    );
     let count = store().records(&all).unwrap().len();
     store().add(&batch(1, 0), &[]).unwrap();
     assert_eq!(store().records(&all).unwrap().len(), count);

@@ -110,11 +110,14 @@ pub(crate) fn make(binary: &Binary, place: &Place) -> Result<(), String> {
         }
     }
     fill(base).map_err(|error| format!("the materials cannot be made: {error}"))?;
-    let ended = binary.run(base, &place.line("study run study.toml --lab lab --device cpu", 1))?;
-    match ended.success() {
-        true => Ok(()),
-        false => Err(format!("the study cannot be run: {}", ended.stderr)),
+    for line in ["study run study.toml --lab lab --device cpu", "study pack lab --out pack.tar.zst"]
+    {
+        let ended = binary.run(base, &place.line(line, 1))?;
+        if !ended.success() {
+            return Err(format!("the study cannot be run or packed: {}", ended.stderr));
+        }
     }
+    Ok(())
 }
 
 fn fill(base: &Path) -> std::io::Result<()> {

@@ -16,7 +16,7 @@ use encoder::archive::Archive;
 use geometry::Map;
 use geometry::mining::NearestState;
 use lab::store::Store;
-use lab::study::{CPU, Study, StudyPlan};
+use lab::study::{CPU, Laboratory, Study, StudyPlan};
 use models::PretrainedModel;
 use tasks::ScoringRules;
 use tasks::finetune::{SettingResult, TransferResult};
@@ -153,6 +153,7 @@ pub const READERS: &[Reader] = &[
     reader("transfer-results", "transfer", "results.json", Plain, transfer_result),
     reader("study", "study.toml", "", Plain, study),
     reader("store", "lab", "results.sqlite", Plain, store),
+    reader("pack", "pack.tar.zst", "", Zstd, pack),
     reader("world-config", "world", "world.toml", Plain, world_config),
     reader("world-manifest", "world", "manifest.json", Plain, world_manifest),
     reader("data-zip", "xnli.zip", "", Zip, data_xnli),
@@ -382,6 +383,15 @@ fn store(folder: &Path) -> Verdict {
     let filter = lab::store::RecordFilter::default();
     store.records(&filter)?;
     store.texts(&filter)?;
+    Ok(())
+}
+
+fn pack(path: &Path) -> Verdict {
+    let lab = path.with_extension("lab");
+    let _ = fs::remove_dir_all(&lab);
+    let unpacked = lab::study::unpack(&Laboratory::open(&lab)?, path, false);
+    let _ = fs::remove_dir_all(&lab);
+    unpacked?;
     Ok(())
 }
 

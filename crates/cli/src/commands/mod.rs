@@ -32,6 +32,7 @@ mod similarity;
 mod study;
 mod study_cluster;
 mod study_list;
+mod study_pack;
 mod study_view;
 mod texts;
 mod training_view;

@@ -21,6 +21,7 @@ use super::study_cluster::{
     StepFlags, SubmitFlags,
 };
 use super::study_list::ListFlags;
+use super::study_pack::{PACK_EXAMPLES, PackFlags, UnpackFlags};
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -88,6 +89,12 @@ pub(crate) enum Study {
     /// Run one step by its key, on a node of a cluster or from another workflow engine.
     #[command(after_help = STEP_EXAMPLES)]
     Step(StepFlags),
+    /// Put the results of a laboratory into one small file: no weights, vectors or text.
+    #[command(after_help = PACK_EXAMPLES)]
+    Pack(PackFlags),
+    /// Put the results of a pack into a laboratory, so that their steps are not run again.
+    #[command(after_help = PACK_EXAMPLES)]
+    Unpack(UnpackFlags),
     /// Store the results of every complete step, and run nothing.
     #[command(after_help = COLLECT_EXAMPLES)]
     Collect(CollectFlags),
@@ -319,6 +326,8 @@ impl Study {
             Study::Status(flags) => flags.status(),
             Study::Cancel(flags) => flags.cancel(),
             Study::Step(flags) => flags.run(),
+            Study::Pack(flags) => flags.run(),
+            Study::Unpack(flags) => flags.run(),
             Study::Collect(flags) => flags.run(),
         }
     }

@@ -156,7 +156,7 @@ impl StudyObserver for LiveView {
             }
             StepOutcome::Failed(reason) => self.print(&format!("  {} FAILED: {reason}", step.name)),
             StepOutcome::Skipped => self.print(&format!("  {} skipped", step.name)),
-            StepOutcome::Cached | StepOutcome::Postponed(_) => {}
+            StepOutcome::Cached | StepOutcome::Unneeded | StepOutcome::Postponed(_) => {}
         }
     }
 }

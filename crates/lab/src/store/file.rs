@@ -13,6 +13,8 @@ use super::error::{Error, Result};
 const APPLICATION: i64 = 0x4973_6f67;
 /// The version of the schema below.
 const VERSION: i64 = 2;
+/// The columns that older releases did not have: a row's digest, and what it measures of its study.
+const ADDED: [&str; 2] = ["blake3", "slot"];
 /// How long a writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -22,14 +24,14 @@ CREATE TABLE records (
     measure TEXT NOT NULL, factors TEXT NOT NULL, value REAL NOT NULL,
     signature TEXT NOT NULL, files TEXT NOT NULL,
     step TEXT NOT NULL, command TEXT NOT NULL, build TEXT NOT NULL, finished_at INTEGER NOT NULL,
-    blake3 TEXT,
+    blake3 TEXT, slot TEXT,
     PRIMARY KEY (study, scale, seed, measure, factors)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE texts (
     study TEXT NOT NULL, scale TEXT NOT NULL, seed INTEGER NOT NULL,
     name TEXT NOT NULL, factors TEXT NOT NULL, text TEXT NOT NULL,
     step TEXT NOT NULL, command TEXT NOT NULL, build TEXT NOT NULL, finished_at INTEGER NOT NULL,
-    blake3 TEXT,
+    blake3 TEXT, slot TEXT,
     PRIMARY KEY (study, scale, seed, name, factors)
 ) STRICT, WITHOUT ROWID;";
 
@@ -52,28 +54,30 @@ pub(super) fn open(path: &Path) -> Result<Connection> {
     // A write-ahead log lets others read while one process writes, and survives a kill.
     patiently(|| connection.pragma_update(None, "journal_mode", "wal")).map_err(refused)?;
     whole(&connection, path)?;
-    if !has_digests(&connection).map_err(refused)? {
-        add_digests(&mut connection).map_err(refused)?;
+    for column in ADDED {
+        if !has_column(&connection, column).map_err(refused)? {
+            add_column(&mut connection, column).map_err(refused)?;
+        }
     }
     // Stores of older releases have no such table.
     connection.execute_batch(SETTINGS).map_err(refused)?;
     Ok(connection)
 }
 
-/// Whether rows have digests; stores of older releases have none.
-pub(super) fn has_digests(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT count(*) = 1 FROM pragma_table_info('texts') WHERE name = 'blake3'";
-    connection.query_row(sql, [], |row| row.get(0))
+/// Whether rows have a column; those of older releases lack what was added since.
+pub(super) fn has_column(connection: &Connection, column: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) = 1 FROM pragma_table_info('texts') WHERE name = ?1";
+    connection.query_row(sql, [column], |row| row.get(0))
 }
 
-/// Gives the tables of an older release the column of digests; the rows that are there have none.
-fn add_digests(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Gives the tables of an older release a column, which is empty in the rows that are there.
+fn add_column(connection: &mut Connection, column: &str) -> rusqlite::Result<()> {
     let adding = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have added it while this one waited.
-    if !has_digests(&adding)? {
-        adding.execute_batch(
-            "ALTER TABLE records ADD COLUMN blake3 TEXT; ALTER TABLE texts ADD COLUMN blake3 TEXT;",
-        )?;
+    if !has_column(&adding, column)? {
+        for table in ["records", "texts"] {
+            adding.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} TEXT"))?;
+        }
     }
     adding.commit()
 }

@@ -2,7 +2,8 @@
 //!
 //! A record's primary key is study, scale, seed, measure and factors; adding it again replaces it, so that a study
 //! that is run twice does not count twice. The records of a step are written as a whole: whatever the step gave
-//! before and gives no longer is deleted. Every write is one transaction, so that a killed process leaves all of it or
+//! before and gives no longer is deleted, and so is what another step gave for the same slot of the study and seed
+//! (what is measured, of which system), since a changed text or test set gives a step another key. Every write is one transaction, so that a killed process leaves all of it or
 //! nothing. SQLite has no checksums, so that every row carries a digest of its own, which is verified when it is read.
 
 mod error;
@@ -12,29 +13,30 @@ mod settings;
 
 pub use error::{Error, Result};
 pub use filter::{RecordFilter, natural};
-pub use settings::SettingsScope;
+pub use settings::{EnteredSettings, SettingsScope};
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use rusqlite::{Connection, Row, TransactionBehavior, params};
 
-use crate::record::{Origin, Record, TextRecord};
+use crate::record::{Factors, Origin, Record, TextRecord};
 
 /// The store's file name in a laboratory's folder.
 pub const FILE: &str = "results.sqlite";
 
-/// Which records belong to one run of a step, and are replaced together.
-#[derive(Clone, Debug)]
-pub struct StepScope<'a> {
-    /// The study that it was run for.
-    pub study: &'a str,
-    /// At which scale.
-    pub scale: &'a str,
-    /// Its key.
-    pub step: &'a str,
-    /// The seeds that its records belong to.
-    pub seeds: Vec<u64>,
+/// The records that one run of a step gives for a slot of a study, which are filed and replaced together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepFiling {
+    /// Where they came from.
+    pub origin: Origin,
+    /// What they measure, whichever step gives it; none where the step alone says so, as in rows of older releases.
+    pub slot: Option<String>,
+    /// Its numbers.
+    pub records: Vec<Record>,
+    /// Its texts.
+    pub texts: Vec<TextRecord>,
 }
 
 /// The records of a laboratory. Threads may share one; processes open one each.
@@ -44,6 +46,8 @@ pub struct Store {
     connection: Mutex<Connection>,
     /// The expression of a row's digest: none in a store of an older release that cannot be written to.
     digest: &'static str,
+    /// That of its slot.
+    slot: &'static str,
 }
 
 impl Store {
@@ -53,10 +57,11 @@ impl Store {
     }
 
     fn of(connection: Connection, path: &Path) -> Result<Self> {
-        let digests = file::has_digests(&connection);
-        let digests = digests.map_err(|source| Error::sqlite(path, "read", source))?;
-        let digest = if digests { "blake3" } else { "NULL" };
-        Ok(Self { path: path.to_owned(), connection: Mutex::new(connection), digest })
+        let [digest, slot] = ["blake3", "slot"]
+            .map(|column| Ok(if file::has_column(&connection, column)? { column } else { "NULL" }));
+        let refused = |source| Error::sqlite(path, "read", source);
+        let (digest, slot) = (digest.map_err(refused)?, slot.map_err(refused)?);
+        Ok(Self { path: path.to_owned(), connection: Mutex::new(connection), digest, slot })
     }
 
     /// Opens a store that must exist already, also in a read-only place.
@@ -72,38 +77,82 @@ impl Store {
 
     /// Adds all of these or, where one is refused, none.
     pub fn add(&self, records: &[Record], texts: &[TextRecord]) -> Result<()> {
-        self.write(None, records, texts)
+        self.write(records, |writing| {
+            add_records(writing, records, None)?;
+            add_texts(writing, texts, None)
+        })
     }
 
-    /// Writes all records of a step, in place of those that it gave before.
-    pub fn replace(
-        &self,
-        step: &StepScope<'_>,
-        records: &[Record],
-        texts: &[TextRecord],
-    ) -> Result<()> {
-        self.write(Some(step), records, texts)
+    /// Writes all records of a step, in place of those that it, or another step for the same slots, gave before.
+    pub fn replace(&self, filings: &[StepFiling]) -> Result<()> {
+        self.write(filings.iter().flat_map(|filing| &filing.records), |writing| {
+            filings.iter().try_for_each(|filing| delete(writing, filing))?;
+            filings.iter().try_for_each(|filing| add_filing(writing, filing))
+        })
     }
 
-    fn write(
+    /// Adds what came from another laboratory; gives how many numbers were added. Filings of which the slot or a number is here
+    /// already are left out.
+    pub fn merge(&self, filings: &[StepFiling]) -> Result<usize> {
+        let mut added = 0;
+        self.write(filings.iter().flat_map(|filing| &filing.records), |writing| {
+            let new = filings.iter().map(|filing| Ok(!is_there(writing, filing)?));
+            let new: Vec<bool> = new.collect::<rusqlite::Result<_>>()?;
+            for (filing, _) in filings.iter().zip(new).filter(|(_, new)| *new) {
+                add_filing(writing, filing)?;
+                added += filing.records.len();
+            }
+            Ok(())
+        })?;
+        Ok(added)
+    }
+
+    fn write<'r>(
         &self,
-        step: Option<&StepScope<'_>>,
-        records: &[Record],
-        texts: &[TextRecord],
+        records: impl IntoIterator<Item = &'r Record>,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<()>,
     ) -> Result<()> {
-        if let Some(record) = records.iter().find(|record| !record.value.is_finite()) {
+        if let Some(record) = records.into_iter().find(|record| !record.value.is_finite()) {
             return Err(Error::not_finite(record));
         }
         let mut connection = self.connection();
-        let mut write = || -> rusqlite::Result<()> {
+        let written = || -> rusqlite::Result<()> {
             // Immediate: waits for the write lock here rather than failing halfway.
             let writing = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            step.map_or(Ok(()), |step| delete(&writing, step))?;
-            add_records(&writing, records)?;
-            add_texts(&writing, texts)?;
+            write(&writing)?;
             writing.commit()
         };
-        write().map_err(|source| Error::sqlite(&self.path, "write to", source))
+        written().map_err(|source| Error::sqlite(&self.path, "write to", source))
+    }
+
+    /// All records and texts, as they were filed.
+    pub fn filings(&self) -> Result<Vec<StepFiling>> {
+        let all = RecordFilter::default();
+        let (records, texts) = (self.records(&all)?, self.texts(&all)?);
+        let connection = self.connection();
+        let slots = |table: &str, named: &str| -> rusqlite::Result<BTreeMap<RowKey, String>> {
+            let sql =
+                format!("SELECT study, scale, seed, {named}, factors, {} FROM {table}", self.slot);
+            let mut select = connection.prepare(&sql)?;
+            let rows = select.query_map([], |row| {
+                let key = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+                Ok(row.get::<_, Option<String>>(5)?.map(|slot| (key, slot)))
+            })?;
+            rows.filter_map(rusqlite::Result::transpose).collect()
+        };
+        let read = |source| Error::sqlite(&self.path, "read", source);
+        let of_records = slots("records", "measure").map_err(read)?;
+        let of_texts = slots("texts", "name").map_err(read)?;
+        let mut filings: BTreeMap<(String, Option<String>), StepFiling> = BTreeMap::new();
+        for record in records {
+            let key = row_key(&record.origin, &record.measure, &record.factors);
+            filing(&mut filings, &record.origin, of_records.get(&key)).records.push(record);
+        }
+        for text in texts {
+            let key = row_key(&text.origin, &text.name, &text.factors);
+            filing(&mut filings, &text.origin, of_texts.get(&key)).texts.push(text);
+        }
+        Ok(filings.into_values().collect())
     }
 
     /// The records that a filter selects, in the order of study, scale, measure, factors and seed.
@@ -175,24 +224,75 @@ impl Store {
     }
 }
 
-/// Deletes the records of a step.
-fn delete(connection: &Connection, scope: &StepScope<'_>) -> rusqlite::Result<()> {
+/// Study, scale, seed, measure or name, and factors.
+type RowKey = (String, String, i64, String, String);
+
+fn row_key(origin: &Origin, named: &str, factors: &Factors) -> RowKey {
+    let (study, scale) = (origin.study.clone(), origin.scale.clone());
+    (study, scale, origin.seed.cast_signed(), named.to_owned(), in_json(factors))
+}
+
+/// The filing of an origin and a slot among others.
+fn filing<'a>(
+    filings: &'a mut BTreeMap<(String, Option<String>), StepFiling>,
+    origin: &Origin,
+    slot: Option<&String>,
+) -> &'a mut StepFiling {
+    let (origin, slot) = (origin.clone(), slot.cloned());
+    let (records, texts) = (Vec::new(), Vec::new());
+    let key = (in_json(&origin), slot.clone());
+    filings.entry(key).or_insert(StepFiling { origin, slot, records, texts })
+}
+
+/// Deletes what a step, or another one for the same slot, gave before.
+fn delete(connection: &Connection, filing: &StepFiling) -> rusqlite::Result<()> {
+    let Origin { study, scale, seed, step, .. } = &filing.origin;
     for table in ["records", "texts"] {
         let mut delete = connection.prepare(&format!(
-            "DELETE FROM {table} WHERE study = ?1 AND scale = ?2 AND seed = ?3 AND step = ?4"
+            "DELETE FROM {table} WHERE study = ?1 AND scale = ?2 AND seed = ?3 AND (step = ?4 OR slot = ?5)"
         ))?;
-        for seed in &scope.seeds {
-            delete.execute(params![scope.study, scope.scale, seed.cast_signed(), scope.step])?;
-        }
+        delete.execute(params![study, scale, seed.cast_signed(), step, filing.slot])?;
     }
     Ok(())
 }
 
-fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<()> {
+/// Whether there is anything of a filing's slot, or one of its numbers or texts.
+fn is_there(connection: &Connection, filing: &StepFiling) -> rusqlite::Result<bool> {
+    let Origin { study, scale, seed, .. } = &filing.origin;
+    let records = filing.records.iter().map(|one| (&one.measure, &one.factors));
+    let texts = filing.texts.iter().map(|one| (&one.name, &one.factors));
+    for (table, named, keys) in
+        [("records", "measure", records.collect::<Vec<_>>()), ("texts", "name", texts.collect())]
+    {
+        let of = format!("SELECT 1 FROM {table} WHERE study = ?1 AND scale = ?2 AND seed = ?3");
+        let mut slot = connection.prepare(&format!("{of} AND slot = ?4"))?;
+        if slot.exists(params![study, scale, seed.cast_signed(), filing.slot])? {
+            return Ok(true);
+        }
+        let mut row = connection.prepare(&format!("{of} AND {named} = ?4 AND factors = ?5"))?;
+        for (name, factors) in keys {
+            if row.exists(params![study, scale, seed.cast_signed(), name, in_json(factors)])? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+fn add_filing(connection: &Connection, filing: &StepFiling) -> rusqlite::Result<()> {
+    add_records(connection, &filing.records, filing.slot.as_deref())?;
+    add_texts(connection, &filing.texts, filing.slot.as_deref())
+}
+
+fn add_records(
+    connection: &Connection,
+    records: &[Record],
+    slot: Option<&str>,
+) -> rusqlite::Result<()> {
     let mut insert = connection.prepare(
         "INSERT OR REPLACE INTO records (study, scale, seed, step, command, build, finished_at, \
-         factors, measure, value, signature, files, blake3) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+         factors, measure, value, signature, files, blake3, slot) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?;
     for record in records {
         let Record { origin, measure, factors, value, signature, files } = record;
@@ -210,15 +310,21 @@ fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<
             signature,
             in_json(files),
             digest(record),
+            slot,
         ])?;
     }
     Ok(())
 }
 
-fn add_texts(connection: &Connection, texts: &[TextRecord]) -> rusqlite::Result<()> {
+fn add_texts(
+    connection: &Connection,
+    texts: &[TextRecord],
+    slot: Option<&str>,
+) -> rusqlite::Result<()> {
     let mut insert = connection.prepare(
         "INSERT OR REPLACE INTO texts (study, scale, seed, step, command, build, finished_at, \
-         factors, name, text, blake3) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+         factors, name, text, blake3, slot) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     for record in texts {
         let TextRecord { origin, name, factors, text } = record;
@@ -234,6 +340,7 @@ fn add_texts(connection: &Connection, texts: &[TextRecord]) -> rusqlite::Result<
             name,
             text,
             digest(record),
+            slot,
         ])?;
     }
     Ok(())

@@ -3,10 +3,24 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
 
 use super::{Store, json};
 use crate::record::Factors;
 use crate::store::error::{Error, Result};
+
+/// The settings of a study's records, as they are entered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnteredSettings {
+    /// The study.
+    pub study: String,
+    /// The scale.
+    pub scale: String,
+    /// The kind of its languages.
+    pub languages: String,
+    /// Their values by name.
+    pub settings: BTreeMap<String, String>,
+}
 
 /// Which records have their settings in common.
 #[derive(Clone, Copy)]
@@ -25,6 +39,28 @@ pub struct SettingsScope<'a> {
 const UNKNOWN: (&str, &str) = ("all settings", "unknown, of an earlier version");
 
 impl Store {
+    /// All settings that are entered.
+    pub fn settings(&self) -> Result<Vec<EnteredSettings>> {
+        let connection = self.connection();
+        let read = || -> rusqlite::Result<Vec<[String; 5]>> {
+            let sql = "SELECT study, scale, languages, name, value FROM settings";
+            let mut select = connection.prepare(sql)?;
+            let rows = select.query_map([], |row| {
+                Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])
+            })?;
+            rows.collect()
+        };
+        let rows = read().map_err(|source| Error::sqlite(&self.path, "read", source))?;
+        let mut scopes: BTreeMap<[String; 3], BTreeMap<String, String>> = BTreeMap::new();
+        for [study, scale, languages, name, value] in rows {
+            scopes.entry([study, scale, languages]).or_default().insert(name, value);
+        }
+        let scopes = scopes.into_iter().map(|([study, scale, languages], settings)| {
+            EnteredSettings { study, scale, languages, settings }
+        });
+        Ok(scopes.collect())
+    }
+
     /// Enters settings and gives back, by name, those that differ from the settings of records that are there; then nothing
     /// is entered. With `force` such records are deleted. Settings of which there are no records do not count; records without
     /// settings are of an earlier version and differ.
@@ -39,6 +75,9 @@ impl Store {
             let entering = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut differing = entered(&entering, scope)?;
             let unknown = differing.is_empty();
+            if !unknown && settings.iter().all(|(name, value)| differing.get(name) == Some(value)) {
+                return Ok(BTreeMap::new());
+            }
             differing.retain(|name, value| settings.get(name).is_some_and(|own| own != value));
             if unknown || !differing.is_empty() {
                 let rows = [owned(&entering, scope, "measure")?, owned(&entering, scope, "name")?];

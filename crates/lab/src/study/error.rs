@@ -77,7 +77,7 @@ pub enum Error {
         /// The study.
         study: String,
         /// The scale.
-        scale: &'static str,
+        scale: String,
         /// A line for each setting that differs.
         differing: String,
     },
@@ -104,6 +104,7 @@ impl terms::Fault for Error {
     fn key(&self) -> Option<&str> {
         match self {
             Error::Definition { key, .. } => Some(key),
+            Error::Files(error) => error.key(),
             _ => None,
         }
     }

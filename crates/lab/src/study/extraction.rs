@@ -21,7 +21,7 @@ use tasks::finetune::TransferResult;
 use terms::{RowCounts, Task};
 use text::VocabularySharing;
 
-use super::step::StepId;
+use super::step::{StepId, StudyStep};
 use crate::record::Factors;
 
 /// What is extracted from a step's result, and the factors of its records.
@@ -125,6 +125,16 @@ pub struct StepResults {
 type Mismatch = String;
 
 impl Extraction {
+    /// What it measures, and on which languages its step (this one) does so, whatever the step's key: with study, scale and seed
+    /// the identity of its records, which are replaced together.
+    pub fn slot(&self, step: &StudyStep) -> String {
+        let reader = format!("{:?}", self.extractor).replace(['{', '}', '"', ','], "");
+        let factors = self.factors.iter().map(|(name, level)| format!("{name}={level}"));
+        let words = reader.split_whitespace().map(str::to_owned).chain(factors);
+        let words = words.chain(step.paired().into_iter().map(str::to_owned));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     /// Extracts records from a result; the error names the field that is missing or wrong.
     pub fn read(&self, result: &Value) -> Result<StepResults, Mismatch> {
         self.extractor.read(result, &self.factors)

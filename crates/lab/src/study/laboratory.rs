@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::cost::{CostHistory, Workload};
 use super::error::Result;
 use super::pool::{PooledStep, StepPool};
-use super::step::{CPU, StepId, StudyStep};
+use super::step::{CPU, KeyedWord, StepId, StudyStep};
 use crate::build::BuildCounts;
 use crate::store::{self, Store};
 
@@ -36,6 +36,12 @@ pub(super) struct StepMetadata {
     /// The most memory that its command held, in bytes, where that is known.
     #[serde(default)]
     pub(super) peak_memory: Option<u64>,
+    /// The words as the key has them, for keys that a later release makes otherwise.
+    #[serde(default)]
+    pub(super) words: Vec<KeyedWord>,
+    /// Whether the result alone is here, out of a pack, and none of the files that the command made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) without_files: bool,
 }
 
 /// The folder of a laboratory: steps, and the store of their records.
@@ -74,6 +80,11 @@ impl Laboratory {
         self.sealed(key, RESULT)
     }
 
+    /// Whether the files of a complete step are here, and not its result alone.
+    pub(super) fn has_files(&self, key: &str) -> bool {
+        self.metadata(key).is_some_and(|metadata| !metadata.without_files)
+    }
+
     /// The file of a step that has a result, but was altered since.
     pub(super) fn altered(&self, key: &str) -> Option<PathBuf> {
         let folder = self.folder(key);
@@ -83,7 +94,7 @@ impl Laboratory {
     }
 
     /// A file of a step; none where it is not there, or was altered since it was written.
-    fn sealed(&self, key: &str, name: &str) -> Option<Value> {
+    pub(super) fn sealed(&self, key: &str, name: &str) -> Option<Value> {
         let text = fs::read(self.folder(key).join(name)).ok()?;
         let mut value = serde_json::from_slice(&text).ok()?;
         files::sealed::open_json(&mut value).then_some(value)
@@ -124,12 +135,13 @@ impl Laboratory {
     /// The same, to be kept up to date while the steps are run.
     pub(super) fn costs(&self, pool: &StepPool<'_>) -> PlanCosts {
         let history = self.history();
-        let complete = |step: &StudyStep| self.result(&step.key).is_some();
+        let result = |number: usize| self.result(&pool.steps[number].step.key).is_some();
+        let open = pool.open(result, |number| self.has_files(&pool.steps[number].step.key));
         let (mut work, mut steps) = (Vec::new(), Vec::new());
-        for PooledStep { step, places, .. } in &pool.steps {
+        for (PooledStep { step, places, .. }, open) in pool.steps.iter().zip(open) {
             let (plan, number) = places[0];
             let of_step = Workload::of(&self.command(&plan.steps, number));
-            steps.push((complete(step), history.expect(&step.kind, device(step), of_step)));
+            steps.push((!open, history.expect(&step.kind, device(step), of_step)));
             work.push(of_step);
         }
         PlanCosts { history, work, status: PlanStatus { steps } }
@@ -190,9 +202,9 @@ impl PlanCosts {
     }
 }
 
-/// Which steps of a pool are complete, and how long the others may take.
+/// Which steps of a pool are to be run, and how long they may take.
 pub struct PlanStatus {
-    /// For each step: whether it is complete, and the seconds that a step like it takes, if known.
+    /// For each step: whether nothing is to be done, since it is complete or nothing needs it, and the seconds that a step like it takes, if known.
     pub steps: Vec<(bool, Option<f64>)>,
 }
 

@@ -14,6 +14,7 @@ mod laboratory;
 mod materials;
 mod memory;
 mod one_off;
+mod pack;
 mod plan;
 mod pool;
 mod recipes;
@@ -35,10 +36,13 @@ pub use file::{
 pub use laboratory::{Laboratory, PlanStatus, shell_line};
 pub use materials::xnli_languages;
 pub use one_off::{ONE_OFF, OWN_SCALE, OneOffOrigin};
+pub use pack::{PackSummary, UnpackSummary, pack, unpack};
 pub use plan::StudyPlan;
 pub use pool::{PooledStep, StepPool};
 pub use recipes::translating_layer;
-pub use revision::{COMMANDS, StepCommand};
+pub use revision::{COMMANDS, RENAMED, RenamedFlag, StepCommand};
 pub use run::{Collected, RunOptions, StepOutcome, StudyObserver, collect, run};
 pub use sizes::SentenceCounter;
-pub use step::{CPU, CommandArg, StepDraft, StepId, StepList, StepResume, StudyStep};
+pub use step::{
+    CPU, CommandArg, KeyedWord, StepDraft, StepId, StepInput, StepList, StepResume, StudyStep,
+};

@@ -13,7 +13,7 @@ use super::extraction::{Extractor, Measurement, StepResults, TextSample};
 use super::laboratory::Laboratory;
 use crate::build::Build;
 use crate::record::{Factors, Origin, Record, TextRecord};
-use crate::store::StepScope;
+use crate::store::StepFiling;
 
 /// The study that results of single commands belong to, where no other is named.
 pub const ONE_OFF: &str = "one-off";
@@ -84,14 +84,10 @@ impl OneOffOrigin<'_> {
         };
         let records: Vec<Record> = measurements.into_iter().map(record).collect();
         let texts: Vec<TextRecord> = texts.into_iter().map(text).collect();
-        let scope = StepScope {
-            study: self.study,
-            scale: OWN_SCALE,
-            step: &origin.step,
-            seeds: vec![self.seed],
-        };
-        Laboratory::open(lab)?.store()?.replace(&scope, &records, &texts)?;
-        Ok(records.len())
+        let numbers = records.len();
+        let filing = StepFiling { slot: None, origin, records, texts };
+        Laboratory::open(lab)?.store()?.replace(&[filing])?;
+        Ok(numbers)
     }
 
     /// Records one number; a number of the same study, seed, measure and factors is replaced.

@@ -75,14 +75,15 @@ impl StudyPlan {
                 }
             }
         }
-        let StudyPlanner { steps, mut extractions, skipped, .. } = planner;
+        let StudyPlanner { steps: mut list, mut extractions, skipped, .. } = planner;
         if extractions.is_empty() {
             let reason = format!("nothing can be measured: {}", skipped.join("; "));
             let remedy = "name other systems, or other evaluations";
             return Err(Error::definition(&study.name, "evaluate", reason, remedy));
         }
-        let steps = needed(steps.into_steps(), &mut extractions);
-        let settings = StudySettings::of(study, scale, &steps)?;
+        let steps = needed(list.take_steps(), &mut extractions);
+        let settings = StudySettings::of(study, scale)?;
+        let settings = settings.with_data(study, &list, &steps, &extractions);
         let (name, invented) = (study.name.clone(), study.real.is_none());
         Ok(Self { study: name, scale, steps, extractions, invented, settings, skipped })
     }
@@ -375,8 +376,19 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::build::Build;
+    use crate::study::extraction::Measurement;
     use crate::study::file::RealLanguages;
+    use crate::study::laboratory::Laboratory;
+    use crate::study::one_off::OneOffOrigin;
     use crate::study::step::CPU;
+
+    const BUILD: Build = Build {
+        version: String::new(),
+        commit: None,
+        target: String::new(),
+        features: String::new(),
+    };
 
     /// Studies some of whose evaluations need gold annotations that only invented languages have.
     const INVENTED_ONLY: [&str; 1] = ["bitext"];
@@ -400,7 +412,19 @@ mod tests {
                 for (number, step) in plan.steps.iter().enumerate() {
                     assert!(step.needs.iter().all(|need| need.0 < number), "{}", step.name);
                 }
+                assert_slots(&plan);
             }
+        }
+    }
+
+    /// Results of a step replace those of another with the same slot and seed, so that no two steps of a plan may have one.
+    fn assert_slots(plan: &StudyPlan) {
+        let mut steps = std::collections::HashMap::new();
+        for extraction in &plan.extractions {
+            let slot = extraction.slot(&plan.steps[extraction.step.0]);
+            let step = steps.insert((slot.clone(), extraction.seed), extraction.step);
+            let same = step.is_none_or(|step| step == extraction.step);
+            assert!(same, "{}: two steps give {slot}", plan.study);
         }
     }
 
@@ -460,6 +484,7 @@ mod tests {
             study.real = Some(en_fr(folder.path()));
             let plan = planned(&study, Scale::Small).unwrap();
             assert!(plan.steps.iter().all(|step| step.kind != "world generate"), "{name}");
+            assert_slots(&plan);
             let complete = plan.skipped.is_empty() || INVENTED_ONLY.contains(&name);
             assert!(complete, "{name}: {:?}", plan.skipped);
             for (number, step) in plan.steps.iter().enumerate() {
@@ -474,6 +499,44 @@ mod tests {
         };
         let refused = planned(&study, Scale::Small).err().unwrap().to_string();
         assert!(refused.contains("text/en.*.txt.zst"), "{refused}");
+    }
+
+    /// Means over seeds are of one text and one test set, whatever their folder is called.
+    #[test]
+    fn seeds_of_other_data_are_refused_and_data_may_lie_elsewhere() {
+        let place = tempfile::tempdir().unwrap();
+        let [first, moved] = ["data", "moved"].map(|name| place.path().join(name));
+        data(&first, ["en", "fr"]);
+        let lab = Laboratory::open(&place.path().join("lab")).unwrap();
+        let enter = |folder: &Path, seed: u64| {
+            let study = Study { seeds: vec![seed], ..real(folder, "anchors") };
+            lab.enter_settings(&[planned(&study, Scale::Tiny).unwrap()], false)
+        };
+        enter(&first, 1).unwrap();
+        let origin = OneOffOrigin { study: "anchors", seed: 1, command: "", build: &BUILD };
+        let factors = Factors::from([("pair".to_owned(), "en-fr".to_owned())]);
+        let measurement = Measurement { measure: "f1".to_owned(), factors, value: 0.5 };
+        origin.add(&lab.root, Scale::Tiny.name(), measurement).unwrap();
+        std::fs::rename(&first, &moved).unwrap();
+        enter(&moved, 2).unwrap();
+        let refused = |file: &str, named: &str| {
+            let path = moved.join(file);
+            let before = std::fs::read(&path).ok();
+            std::fs::write(&path, "other").unwrap();
+            let refused = enter(&moved, 2).unwrap_err().to_string();
+            assert!(refused.contains(named) && refused.contains("--force"), "{file}: {refused}");
+            match before {
+                Some(before) => std::fs::write(&path, before).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            enter(&moved, 2).unwrap();
+        };
+        refused("text/fr.wiki.txt.zst", "text of fr: ");
+        refused("text/en.lit.txt.zst", "text of en: ");
+        refused("xnli/test-fr.tsv", "data of Transfer task: Nli source: en condition=default ");
+        refused("xnli/test-fr.tsv", "`--test fr ");
+        std::fs::remove_file(moved.join("xnli/test-fr.tsv")).unwrap();
+        enter(&moved, 2).unwrap();
     }
 
     fn en_fr(folder: &Path) -> RealLanguages {

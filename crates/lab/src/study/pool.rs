@@ -49,6 +49,22 @@ impl<'a> StepPool<'a> {
         Self { steps }
     }
 
+    /// For each step whether it is [to be run](open), by whether its result and its files are there.
+    pub(super) fn open(
+        &self,
+        has_result: impl Fn(usize) -> bool,
+        has_files: impl Fn(usize) -> bool,
+    ) -> Vec<bool> {
+        let is_read = |number: usize| {
+            self.steps[number].places.iter().any(|(plan, step)| {
+                plan.extractions.iter().any(|extraction| extraction.step == *step)
+            })
+        };
+        let is_done = |number: usize| has_result(number) || !is_read(number);
+        let has_files = |number: usize| has_result(number) && has_files(number);
+        open(self.steps.iter().map(|step| step.needs.iter().copied()), is_done, has_files)
+    }
+
     /// For each step, the expected seconds of the longest chain of open steps that begins with it.
     pub(super) fn remaining_paths(&self, costs: &[(bool, Option<f64>)]) -> Vec<f64> {
         let own = |(complete, seconds): (bool, Option<f64>)| match complete {
@@ -112,6 +128,24 @@ impl<'a> StepPool<'a> {
     }
 }
 
+/// For each of some steps, by the steps that it needs, whether it is to be run: it is not done, or a step that is to be run needs
+/// its files and they are not there. So an encoder is not trained for results that are there.
+pub(super) fn open<N: Iterator<Item = usize>>(
+    steps: impl DoubleEndedIterator<Item = N> + ExactSizeIterator,
+    is_done: impl Fn(usize) -> bool,
+    has_files: impl Fn(usize) -> bool,
+) -> Vec<bool> {
+    let mut needed = vec![false; steps.len()];
+    let mut open = needed.clone();
+    for (number, needs) in steps.enumerate().rev() {
+        open[number] = !is_done(number) || (needed[number] && !has_files(number));
+        if open[number] {
+            needs.for_each(|need| needed[need] = true);
+        }
+    }
+    open
+}
+
 /// A step's number by a time: the greatest first, of equal ones the first step.
 struct Timed(f64, usize);
 
@@ -166,6 +200,28 @@ mod tests {
                 assert_eq!(needs, ours);
             }
         }
+    }
+
+    #[test]
+    fn a_step_is_run_for_its_result_or_for_the_files_that_an_open_one_reads() {
+        let plans = [plan("anchors")];
+        let pool = StepPool::of(&plans);
+        let of = |kind: &str| {
+            let of_kind = |pooled: &PooledStep<'_>| pooled.step.kind.starts_with(kind);
+            pool.steps.iter().position(of_kind).unwrap()
+        };
+        let (world, encoder, transfer) = (of("world"), of("pretrain"), of("transfer"));
+        let open = |without_result: &[usize], files: bool| {
+            let open = pool.open(|number| !without_result.contains(&number), |_| files);
+            (0..open.len()).filter(|&number| open[number]).collect::<Vec<_>>()
+        };
+        assert_eq!(open(&[], false), [0; 0], "every result is there");
+        assert_eq!(open(&[world, encoder], true), [0; 0], "nothing needs them");
+        assert_eq!(open(&[transfer], true), [transfer]);
+        let needed = &pool.steps[transfer].needs;
+        assert!(needed.contains(&encoder), "{needed:?}");
+        assert_eq!(open(&[transfer], false), [world, encoder, transfer]);
+        assert_eq!(open(&[transfer, encoder], true), [encoder, transfer]);
     }
 
     /// Worked by hand: a (2) and b (3) are free; c (4) waits for a, d (1) for b.

@@ -52,6 +52,20 @@ pub const COMMANDS: [StepCommand; 25] = [
     StepCommand { verb: "world generate", revision: 2, device: false, threads: false },
 ];
 
+/// A flag that has another name than it had when steps were first known by it.
+#[derive(Clone, Copy, Debug)]
+pub struct RenamedFlag {
+    /// The command.
+    pub verb: &'static str,
+    /// The flag as it is typed now.
+    pub now: &'static str,
+    /// The name that keys go on using.
+    pub keyed: &'static str,
+}
+
+/// Flags that were renamed, one entry each: steps that were run under the former name keep their keys.
+pub const RENAMED: &[RenamedFlag] = &[];
+
 impl StepCommand {
     /// The command of a verb.
     ///

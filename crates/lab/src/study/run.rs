@@ -23,13 +23,15 @@ use super::runner::{CommandEnd, StepRunner};
 use super::step::{StepId, StudyStep};
 use crate::build::Build;
 use crate::record::{Origin, Record, TextRecord};
-use crate::store::{StepScope, Store};
+use crate::store::{StepFiling, Store};
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepOutcome {
     /// It was complete before.
     Cached,
+    /// Its result is not there, and nothing needs it.
+    Unneeded,
     /// It was run, in so many seconds.
     Completed(f64),
     /// It failed beside other steps, for this reason, and is run again by itself: no step is left so in the end.
@@ -192,6 +194,7 @@ impl<'a> PoolRun<'a> {
             }
             let PooledStep { step, needs, .. } = &self.pool.steps[number];
             let needs = || needs.iter().map(|&need| &self.states[need]);
+            let there = || self.lab.result(&step.key).is_some();
             let lost = |state: &StepState| {
                 let lost = |how: &_| matches!(how, StepOutcome::Failed(_) | StepOutcome::Skipped);
                 matches!(state, StepState::Ended(how) if lost(how))
@@ -199,8 +202,9 @@ impl<'a> PoolRun<'a> {
             if needs().any(lost) {
                 self.end(number, StepOutcome::Skipped);
             } else if needs().all(|state| matches!(state, StepState::Ended(_))) {
-                match !self.options.fresh && self.lab.result(&step.key).is_some() {
-                    true => self.end(number, StepOutcome::Cached),
+                match self.costs.status.steps[number].0 {
+                    true if there() => self.end(number, StepOutcome::Cached),
+                    true => self.end(number, StepOutcome::Unneeded),
                     false => self.states[number] = StepState::Ready { alone: false },
                 }
             }
@@ -400,8 +404,8 @@ fn store_records(lab: &Laboratory, plan: &StudyPlan, step: StepId, store: &Store
     let missing = |file: &str| wrong(format!("there is no {file}"));
     let result = lab.result(&of.key).ok_or_else(|| missing(RESULT))?;
     let metadata = lab.metadata(&of.key).ok_or_else(|| missing(STEP))?;
-    let (mut records, mut texts) = (Vec::new(), Vec::new());
-    for extraction in &extractions {
+    let mut filings = Vec::new();
+    for extraction in extractions {
         let found = extraction.read(&result).map_err(wrong)?;
         let origin = Origin {
             study: plan.study.clone(),
@@ -413,22 +417,24 @@ fn store_records(lab: &Laboratory, plan: &StudyPlan, step: StepId, store: &Store
             finished_at: metadata.finished_at,
         };
         let files = vec![lab.shown_folder(&of.key)];
-        records.extend(found.measurements.into_iter().map(
-            |Measurement { measure, factors, value }| Record {
-                origin: origin.clone(),
-                measure,
-                factors,
-                value,
-                signature: found.signature.clone(),
-                files: files.clone(),
-            },
-        ));
-        texts.extend(found.texts.into_iter().map(|TextSample { name, factors, text }| {
-            TextRecord { origin: origin.clone(), name, factors, text }
-        }));
+        let record = |Measurement { measure, factors, value }| Record {
+            origin: origin.clone(),
+            measure,
+            factors,
+            value,
+            signature: found.signature.clone(),
+            files: files.clone(),
+        };
+        let records = found.measurements.into_iter().map(record).collect();
+        let text = |TextSample { name, factors, text }| TextRecord {
+            origin: origin.clone(),
+            name,
+            factors,
+            text,
+        };
+        let texts = found.texts.into_iter().map(text).collect();
+        filings.push(StepFiling { slot: Some(extraction.slot(of)), origin, records, texts });
     }
-    let seeds = extractions.iter().map(|extraction| extraction.seed).collect();
     plan.enter_settings(store, false)?;
-    let scope = StepScope { study: &plan.study, scale: plan.scale.name(), step: &of.key, seeds };
-    Ok(store.replace(&scope, &records, &texts)?)
+    Ok(store.replace(&filings)?)
 }

@@ -76,7 +76,11 @@ impl StepRunner<'_> {
         if self.options.fresh {
             clear(&folder)?;
         } else if self.lab.result(&self.step().key).is_some() {
-            return Ok(CommandEnd::Cached);
+            if self.lab.has_files(&self.step().key) {
+                return Ok(CommandEnd::Cached);
+            }
+            // The result is here out of a pack, and a step needs the files.
+            clear(&folder)?;
         } else if let Some(path) = self.lab.altered(&self.step().key) {
             let path = path.display();
             (self.warn)(format!("{path} {}: the step is run again", sealed::ALTERED));
@@ -242,6 +246,8 @@ impl StepRunner<'_> {
             build: build.clone(),
             device: self.step().device.clone(),
             peak_memory,
+            words: self.step().keyed.clone(),
+            without_files: false,
         };
         let metadata = serde_json::to_string_pretty(&metadata).expect("plain data");
         files::write(&folder.join(STEP), sealed::seal_json(&metadata))?;
@@ -274,6 +280,11 @@ fn interrupt(child: &Child) {
 
 /// Empties a step's folder, except for its lock, its lease and its log.
 fn clear(folder: &Path) -> Result<()> {
+    let result = folder.join(RESULT);
+    if result.exists() {
+        // Before the rest, so that a kill leaves no result of which files are missing.
+        fs::remove_file(&result).at(&result, "remove")?;
+    }
     for entry in fs::read_dir(folder).at(folder, "list")? {
         let path = entry.at(folder, "list")?.path();
         let name = path.file_name().unwrap_or_default();

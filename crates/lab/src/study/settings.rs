@@ -2,33 +2,44 @@
 //! compared.
 //!
 //! A record is found by study, scale, seed, measure and factors. Two runs of a study with other flags of pretraining, or with
-//! encoders of other languages, would give records of the same factors: seeds of the one would be averaged with seeds of the
-//! other. So a laboratory holds the results of one choice of settings for each study, scale and kind of languages, and another
+//! encoders of other languages, or on other text, would give records of the same factors: seeds of the one would be averaged
+//! with seeds of the other. Data counts by its content, wherever it lies. So a laboratory holds the results of one choice of settings for each study, scale and kind of languages, and another
 //! choice is refused until the former results are dropped, or goes to another laboratory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use terms::Scale;
 
 use super::error::{Error, Result};
+use super::extraction::Extraction;
 use super::file::{Study, System, SystemKind};
 use super::laboratory::Laboratory;
+use super::materials::LanguageData;
 use super::plan::StudyPlan;
-use super::step::StudyStep;
+use super::step::{StepList, StudyStep};
 use super::systems::common_positions;
 use crate::record::{Factors, invented};
-use crate::store::{SettingsScope, Store};
+use crate::store::{EnteredSettings, SettingsScope, Store};
+
+/// How many hexadecimal digits of a digest a setting has.
+const DIGITS: usize = 16;
+/// How many settings that differ are listed.
+const LISTED: usize = 10;
+/// How settings about the data of a slot are named.
+const OF_SLOT: &str = "data of ";
+/// What stands between the parts of a setting about data.
+const NEXT: &str = ", ";
 
 /// The settings of a plan by name. A name stands for what a user can change: a flag, a table of the study's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct StudySettings(BTreeMap<String, String>);
 
 impl StudySettings {
-    /// The settings of a study at a scale whose steps are these.
+    /// The settings of a study at a scale, but for those of its [data](Self::with_data).
     ///
     /// # Errors
     /// Where one plan has encoders of different languages for the same pair.
-    pub(super) fn of(study: &Study, scale: Scale, steps: &[StudyStep]) -> Result<Self> {
+    pub(super) fn of(study: &Study, scale: Scale) -> Result<Self> {
         let mut settings = Self::default();
         let at_scale = study.at(scale);
         let limit = at_scale.limit.map_or("none".to_owned(), |limit| limit.to_string());
@@ -53,16 +64,68 @@ impl StudySettings {
             // Encoders are compared on the sentences that all of them read.
             settings.put("positions of the shortest encoder", longest.to_string());
         }
-        if let Some(real) = &study.real {
-            let folder = std::fs::canonicalize(&real.data).unwrap_or_else(|_| real.data.clone());
-            settings.put("--data", folder.display().to_string());
+        if study.real.is_some() {
+            // An earlier version entered the folder, which says nothing of what is in it.
+            settings.put("--data", "by its content");
         }
         settings.put_languages(study)?;
+        Ok(settings)
+    }
+
+    /// These with the revisions of all steps, the content of the text that all systems read, and for each slot the content of
+    /// all files that its step and those before it read. Of a given model, whose folders are seeds, each folder is a setting.
+    pub(super) fn with_data(
+        mut self,
+        study: &Study,
+        list: &StepList,
+        steps: &[StudyStep],
+        extractions: &[Extraction],
+    ) -> Self {
         for step in steps {
             let name = format!("revision of `{}`", step.command.verb);
-            settings.put(name, step.command.revision.to_string());
+            self.put(name, step.command.revision.to_string());
         }
-        Ok(settings)
+        let short = |digest: &str| digest[..DIGITS].to_owned();
+        for system in study.compared() {
+            for (number, folder) in system.folders.iter().enumerate() {
+                if let Some(content) = list.content(folder) {
+                    let name =
+                        format!("{}, model {}", named("systems", &system.factors), number + 1);
+                    self.put(name, short(content));
+                }
+            }
+        }
+        for (real, languages) in study
+            .real
+            .iter()
+            .flat_map(|real| real.choices().map(move |languages| (real, languages)))
+        {
+            let data = LanguageData::real(&real.data, &languages);
+            for language in languages {
+                let files = data.text_paths(language);
+                let contents: Option<Vec<&str>> =
+                    files.iter().map(|file| list.content(file)).collect();
+                if let Some(contents) = contents.filter(|contents| !contents.is_empty()) {
+                    let contents = contents.into_iter().map(short).collect::<Vec<_>>();
+                    self.put(format!("text of {language}"), contents.join(NEXT));
+                }
+            }
+        }
+        let mut read: Vec<BTreeSet<String>> = Vec::new();
+        for step in steps {
+            let own = step.reads().map(|(by, content)| format!("{by} {}", short(content)));
+            let before = step.needs.iter().flat_map(|need| read[need.0].iter().cloned());
+            read.push(own.chain(before).collect());
+        }
+        let mut slots: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+        for extraction in extractions {
+            let data = read[extraction.step.0].iter().map(String::as_str);
+            slots.entry(extraction.slot(&steps[extraction.step.0])).or_default().extend(data);
+        }
+        for (slot, data) in slots.into_iter().filter(|(_, data)| !data.is_empty()) {
+            self.put(format!("{OF_SLOT}{slot}"), data.into_iter().collect::<Vec<_>>().join(NEXT));
+        }
+        self
     }
 
     fn put(&mut self, name: impl Into<String>, value: impl Into<String>) {
@@ -72,10 +135,6 @@ impl StudySettings {
     fn put_system(&mut self, system: &System) {
         let name = named("systems", &system.factors);
         if system.model == SystemKind::Given {
-            for (number, folder) in system.folders.iter().enumerate() {
-                let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
-                self.put(format!("{name}, folder {}", number + 1), folder.display().to_string());
-            }
             return;
         }
         let System { model, preset, flags, paraphrases, equal_text, .. } = system;
@@ -132,30 +191,59 @@ impl StudyPlan {
     /// Enters its settings, or refuses. Done again with every step whose records are stored: another run may have entered
     /// others in between.
     pub(super) fn enter_settings(&self, store: &Store, force: bool) -> Result<()> {
-        let of_kind =
-            |factors: &Factors| invented(factors).is_none_or(|invented| invented == self.invented);
-        let scope = SettingsScope {
-            study: &self.study,
-            scale: self.scale.name(),
-            languages: if self.invented { "invented" } else { "real" },
-            owns: &of_kind,
+        let entered = EnteredSettings {
+            study: self.study.clone(),
+            scale: self.scale.name().to_owned(),
+            languages: if self.invented { INVENTED } else { "real" }.to_owned(),
+            settings: self.settings.0.clone(),
         };
-        let differing = store.enter_settings(&scope, &self.settings.0, force)?;
-        if differing.is_empty() {
-            return Ok(());
-        }
-        let shown = |value: &String| match value.as_str() {
-            "" => "nothing".to_owned(),
-            value => format!("`{value}`"),
-        };
-        let line = |(name, there): (String, String)| match self.settings.0.get(&name) {
-            Some(here) => format!("\n  {name}: {} there, {} here", shown(&there), shown(here)),
-            None => format!("\n  {name}: {there}"),
-        };
-        let (study, scale) = (self.study.clone(), self.scale.name());
-        let differing = differing.into_iter().map(line).collect();
-        Err(Error::Settings { study, scale, differing })
+        enter(store, &entered, force)
     }
+}
+
+/// What the kind of invented languages is called.
+const INVENTED: &str = "invented";
+
+/// Enters settings, or refuses.
+pub(super) fn enter(store: &Store, entered: &EnteredSettings, force: bool) -> Result<()> {
+    let EnteredSettings { study, scale, languages, settings } = entered;
+    let owns = |factors: &Factors| {
+        invented(factors).is_none_or(|invented| invented == (languages == INVENTED))
+    };
+    let scope = SettingsScope { study, scale, languages, owns: &owns };
+    let differing = store.enter_settings(&scope, settings, force)?;
+    if differing.is_empty() {
+        return Ok(());
+    }
+    // What is of one slot alone comes last.
+    let (slots, all): (Vec<_>, Vec<_>) =
+        differing.iter().partition(|(name, _)| name.starts_with(OF_SLOT));
+    let differing = all.into_iter().chain(slots);
+    let mut lines: Vec<String> =
+        differing.map(|(name, there)| differs(name, there, settings.get(name))).collect();
+    let more = lines.len().saturating_sub(LISTED);
+    lines.truncate(LISTED);
+    lines.extend((more > 0).then(|| format!("\n  and {more} more")));
+    Err(Error::Settings { study: study.clone(), scale: scale.clone(), differing: lines.concat() })
+}
+
+/// The line about a setting that differs: of data, the files that do.
+fn differs(name: &str, there: &str, here: Option<&String>) -> String {
+    let Some(here) = here else { return format!("\n  {name}: {there}") };
+    let parts = |text: &str, but: &str| match name.starts_with(OF_SLOT) {
+        true => {
+            let other: BTreeSet<&str> = but.split(NEXT).collect();
+            let own = text.split(NEXT).filter(|part| !other.contains(part));
+            own.collect::<Vec<_>>().join(NEXT)
+        }
+        false => text.to_owned(),
+    };
+    let shown = |value: String| match value.as_str() {
+        "" => "nothing".to_owned(),
+        value => format!("`{value}`"),
+    };
+    let (there, here) = (parts(there, here), parts(here, there));
+    format!("\n  {name}: {} there, {} here", shown(there), shown(here))
 }
 
 #[cfg(test)]
@@ -164,7 +252,7 @@ mod tests {
     use crate::study::file::RealLanguages;
 
     fn settings(study: &Study) -> Result<StudySettings> {
-        StudySettings::of(study, Scale::Tiny, &[])
+        StudySettings::of(study, Scale::Tiny)
     }
 
     #[test]

@@ -1,23 +1,27 @@
 //! A step of a study: one command of the program, identified by its inputs.
 //!
-//! A step is a command that could be typed. Its key is a digest of the command's words and [revision](StepCommand), of the
-//! content of the files that it reads and of the keys of the steps whose results it takes. So two studies that need the
-//! same result share it, a changed factor changes the keys of what depends on it and of nothing else, and a rebuilt
-//! program finds what it would compute again.
+//! A step is a command that could be typed. Its key is a digest of what the command computes: of its words, of its
+//! [revision](StepCommand), of the content of the files that it reads and of the keys of the steps whose results it takes. So
+//! two studies that need the same result share it, a changed factor changes the keys of what depends on it and of nothing
+//! else, and a rebuilt program finds what it would compute again. Neither the place of a file nor the spelling of a flag
+//! (`--steps=20`, or a [name](RENAMED) that it got later) is part of the key, nor is what changes no result.
 //!
 //! The device is part of the key: a GPU rounds otherwise than a CPU, and the result of one is not taken for the
 //! other's. The number of threads is not: it changes no result.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::error::{Error, Result};
-use super::revision::StepCommand;
+use super::revision::{RENAMED, RenamedFlag, StepCommand};
 
 /// The device that every machine has, as `--device` names it.
 pub const CPU: &str = "cpu";
+
+/// Flags that change no result, each with a value.
+const WITHOUT_EFFECT: [&str; 2] = ["--threads", "--jobs"];
 
 /// How many settings of a grid `transfer` trains side by side on a GPU by itself.
 const SETTINGS_AT_A_TIME: usize = 8;
@@ -111,6 +115,30 @@ impl<T: Into<String>> From<T> for CommandArg {
     }
 }
 
+/// What a word of a command names besides its text, as the step's key has it: no place on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepInput {
+    /// A file, by the digest of its content.
+    File(String),
+    /// The folder of a model, by the digest of what makes it what it is.
+    Model(String),
+    /// A path in the step's own folder.
+    Own(String),
+    /// A path in the folder of another step, after that step's key.
+    Step(String, String),
+}
+
+/// A word of a command as the step's key has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyedWord {
+    /// Its text; of a flag the name that lasts.
+    pub text: String,
+    /// What it names after its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<StepInput>,
+}
+
 /// How an interrupted step is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepResume {
@@ -138,10 +166,38 @@ pub struct StudyStep {
     /// Where it computes, as `--device` names it; none where the command has no such flag, or its
     /// words give it already.
     pub device: Option<String>,
+    /// Its words as its key has them.
+    #[serde(default)]
+    pub keyed: Vec<KeyedWord>,
     args: Vec<CommandArg>,
 }
 
 impl StudyStep {
+    /// What its words name besides text: the flag, what is named before the path, such as a language, and the input.
+    fn inputs(&self) -> impl Iterator<Item = (&str, &str, &StepInput)> {
+        let mut flag = "";
+        self.keyed.iter().filter_map(move |KeyedWord { text, input }| {
+            if input.is_none() && text.starts_with("--") {
+                flag = text;
+            }
+            input.as_ref().map(|input| (flag, text.trim_end_matches('='), input))
+        })
+    }
+
+    /// The files that it reads: the flag and language that name each, and the digest of the content.
+    pub(super) fn reads(&self) -> impl Iterator<Item = (String, &str)> {
+        self.inputs().filter_map(|(flag, language, input)| match input {
+            StepInput::File(digest) => Some((format!("{flag} {language}"), digest.as_str())),
+            _ => None,
+        })
+    }
+
+    /// The languages of its parallel text.
+    pub(super) fn paired(&self) -> BTreeSet<&str> {
+        let parallel = self.inputs().filter(|(flag, ..)| *flag == "--parallel");
+        parallel.flat_map(|(_, languages, _)| languages.split('-')).collect()
+    }
+
     /// The words after the program's name, where steps have these folders; this one is `own`.
     pub fn words(&self, own: StepId, folder: impl Fn(StepId) -> PathBuf) -> Vec<String> {
         self.args.iter().map(|arg| arg.word(own, &folder)).chain(self.device_words()).collect()
@@ -301,19 +357,21 @@ pub struct StepList {
     steps: Vec<StudyStep>,
     by_key: HashMap<String, StepId>,
     digests: HashMap<PathBuf, String>,
+    renamed: &'static [RenamedFlag],
 }
 
 impl StepList {
     /// An empty list, whose steps will compute on this device.
     pub fn on(device: &str) -> Self {
         let (steps, by_key, digests) = (Vec::new(), HashMap::new(), HashMap::new());
-        Self { device: device.to_owned(), steps, by_key, digests }
+        Self { device: device.to_owned(), steps, by_key, digests, renamed: RENAMED }
     }
 
     /// Adds a command, or finds the step with the same key.
     pub fn add(&mut self, draft: StepDraft) -> Result<StepId> {
         let device = draft.takes_device().then(|| self.device.clone());
-        let key = self.key(&draft, device.as_deref())?;
+        let keyed = self.keyed(&draft)?;
+        let key = key(draft.command.revision, &keyed, device.as_deref());
         if let Some(&step) = self.by_key.get(&key) {
             return Ok(step);
         }
@@ -323,7 +381,7 @@ impl StepList {
         let StepDraft { command, name, kind, resume, args, .. } = draft;
         let step = StepId(self.steps.len());
         self.by_key.insert(key.clone(), step);
-        self.steps.push(StudyStep { name, kind, command, resume, key, needs, device, args });
+        self.steps.push(StudyStep { name, kind, command, resume, key, needs, device, keyed, args });
         Ok(step)
     }
 
@@ -337,31 +395,53 @@ impl StepList {
         self.steps
     }
 
-    fn key(&mut self, draft: &StepDraft, device: Option<&str>) -> Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        // Each part with its length, so that no two lists of parts run together to the same bytes.
-        let mut note = |text: &str| {
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
-        };
-        note(&format!("revision {}", draft.command.revision));
+    /// The same, with the digests of what they read left in the list.
+    pub(super) fn take_steps(&mut self) -> Vec<StudyStep> {
+        std::mem::take(&mut self.steps)
+    }
+
+    /// The digest of a file or a folder that some step reads.
+    pub(super) fn content(&self, path: &Path) -> Option<&str> {
+        self.digests.get(path).map(String::as_str)
+    }
+
+    /// The words of a command as its key has them.
+    fn keyed(&mut self, draft: &StepDraft) -> Result<Vec<KeyedWord>> {
+        let (mut words, mut without_effect) = (Vec::new(), false);
         for arg in &draft.args {
-            note(&arg.text);
-            match &arg.path {
-                ArgPath::None => note(""),
-                ArgPath::File(path) => note(&self.digest(path)?),
-                ArgPath::OwnFolder(path) => note(path),
-                ArgPath::OfStep(step, path) => {
-                    note(&self.steps[step.0].key);
-                    note(path);
-                }
+            if std::mem::take(&mut without_effect) {
+                continue;
             }
+            let input = match &arg.path {
+                ArgPath::None => None,
+                ArgPath::File(path) => {
+                    let kind = if path.is_dir() { StepInput::Model } else { StepInput::File };
+                    Some(kind(self.digest(path)?))
+                }
+                ArgPath::OwnFolder(path) => Some(StepInput::Own(path.clone())),
+                ArgPath::OfStep(step, path) => {
+                    Some(StepInput::Step(self.steps[step.0].key.clone(), path.clone()))
+                }
+            };
+            let (flag, value) = match arg.text.split_once('=') {
+                // What begins with a dash can be written in no other way.
+                Some((flag, value))
+                    if flag.starts_with("--") && !value.starts_with('-') && input.is_none() =>
+                {
+                    (flag, Some(value))
+                }
+                _ => (arg.text.as_str(), None),
+            };
+            if WITHOUT_EFFECT.contains(&flag) {
+                without_effect = value.is_none();
+                continue;
+            }
+            let is_known = |one: &&RenamedFlag| one.verb == draft.command.verb && one.now == flag;
+            let lasting = self.renamed.iter().find(is_known).map_or(flag, |one| one.keyed);
+            words.push(KeyedWord { text: lasting.to_owned(), input });
+            words.extend(value.map(|value| KeyedWord { text: value.to_owned(), input: None }));
         }
-        if let Some(device) = device {
-            note("--device");
-            note(device);
-        }
-        Ok(hasher.finalize().to_hex()[..20].to_owned())
+        Ok(words)
     }
 
     /// The digest of the content of a file, or of those files of a folder that make a model what it is.
@@ -385,6 +465,35 @@ impl StepList {
         self.digests.insert(path.to_owned(), digest.clone());
         Ok(digest)
     }
+}
+
+/// The key of a step with these words.
+fn key(revision: u32, words: &[KeyedWord], device: Option<&str>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    // Each part with its length, so that no two lists of parts run together to the same bytes.
+    let mut note = |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    };
+    note(&format!("revision {revision}"));
+    for KeyedWord { text, input } in words {
+        note(text);
+        match input {
+            None => note(""),
+            Some(
+                StepInput::File(content) | StepInput::Model(content) | StepInput::Own(content),
+            ) => note(content),
+            Some(StepInput::Step(key, path)) => {
+                note(key);
+                note(path);
+            }
+        }
+    }
+    if let Some(device) = device {
+        note("--device");
+        note(device);
+    }
+    hasher.finalize().to_hex()[..20].to_owned()
 }
 
 /// The files of a folder that make a model what it is, in order: of a run its weights and its vocabulary, of a Hugging
@@ -470,7 +579,7 @@ mod tests {
         let mut steps = StepList::on(CPU);
         for draft in [
             StepDraft::new("pretrain", "p"),
-            StepDraft::new("pretrain", "given").args(["--threads=2"]),
+            StepDraft::new("retrieve", "given").args(["--threads=2"]),
             StepDraft::new("vocab stats", "v"),
         ] {
             steps.add(draft).unwrap();
@@ -490,20 +599,29 @@ mod tests {
         assert_eq!(jobs(CPU, 12), "");
     }
 
+    /// A file is moved, a flag gets another name, is written with `=`, and threads are given.
     #[test]
-    fn a_step_is_known_by_what_its_files_hold() {
+    fn a_key_is_of_what_is_computed_and_not_of_how_it_is_spelt() {
+        static LATER: [RenamedFlag; 1] =
+            [RenamedFlag { verb: "words", now: "--most", keyed: "--limit" }];
         let folder = tempfile::tempdir().unwrap();
-        let key = |name: &str, text: &str| {
+        let key = |name: &str, text: &str, words: &[&str], renamed: &'static [RenamedFlag]| {
             let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, text).unwrap();
-            let mut steps = StepList::on(CPU);
-            let step = steps
-                .add(StepDraft::new("words", "x").arg(CommandArg::file(path).after("fr=")))
-                .unwrap();
+            let mut steps = StepList { renamed, ..StepList::on(CPU) };
+            let draft =
+                StepDraft::new("words", "x").flag("--text", CommandArg::file(path).after("fr="));
+            let step = steps.add(draft.args(words.iter().copied())).unwrap();
             steps.into_steps()[step.0].key.clone()
         };
-        assert_eq!(key("a", "text"), key("b", "text"));
-        assert_ne!(key("a", "text"), key("a", "other"));
+        let before = key("a", "text", &["--limit", "20"], RENAMED);
+        assert_eq!(key("moved/b", "text", &["--limit", "20"], RENAMED), before);
+        assert_eq!(key("a", "text", &["--most", "20"], &LATER), before);
+        assert_eq!(key("a", "text", &["--limit=20", "--threads", "3"], RENAMED), before);
+        assert_ne!(key("a", "other", &["--limit", "20"], RENAMED), before);
+        assert_ne!(key("a", "text", &["--limit", "21"], RENAMED), before);
+        assert_ne!(key("a", "text", &["--most", "20"], RENAMED), before);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use terms::Scale;
 use crate::study::error::{Error, Result};
 use crate::study::laboratory::{Laboratory, quoted, shell_line};
 use crate::study::plan::StudyPlan;
-use crate::study::pool::StepPool;
+use crate::study::pool::{StepPool, open};
 use crate::study::step::{CPU, StepId, StudyStep};
 
 /// The steps of one or several plans, each once, in topological order.
@@ -80,12 +80,20 @@ impl StepGraph {
         self.steps[step.0].device.as_deref().is_some_and(|device| device != CPU)
     }
 
-    /// The open steps by level: those of a level need only steps that are complete, or of levels before it.
-    pub fn levels(&self, is_complete: impl Fn(&StudyStep) -> bool) -> Vec<Vec<StepId>> {
+    /// The open steps by level: those of a level need only steps that are complete, or of levels before it. A complete step is
+    /// open where its files are missing and an open one needs them.
+    pub fn levels(
+        &self,
+        is_complete: impl Fn(&StudyStep) -> bool,
+        has_files: impl Fn(&StudyStep) -> bool,
+    ) -> Vec<Vec<StepId>> {
+        let needs = self.steps.iter().map(|step| step.needs.iter().map(|need| need.0));
+        let of = |number: usize| &self.steps[number];
+        let open = open(needs, |step| is_complete(of(step)), |step| has_files(of(step)));
         let mut levels: Vec<Vec<StepId>> = Vec::new();
         let mut level_of: Vec<Option<usize>> = Vec::new();
         for (number, step) in self.steps.iter().enumerate() {
-            if is_complete(step) {
+            if !open[number] {
                 level_of.push(None);
                 continue;
             }

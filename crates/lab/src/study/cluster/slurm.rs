@@ -25,7 +25,7 @@ use super::graph::StepGraph;
 use super::state::StepStanding;
 use crate::study::error::{Error, Result};
 use crate::study::laboratory::{Laboratory, quoted, shell_line};
-use crate::study::step::StepId;
+use crate::study::step::{StepId, StudyStep};
 
 /// The folder of a laboratory's submissions.
 const FOLDER: &str = "slurm";
@@ -101,7 +101,8 @@ pub fn submit(
     if !dry {
         refuse_second(lab)?;
     }
-    let levels = graph.levels(|step| lab.result(&step.key).is_some());
+    let is_complete = |step: &StudyStep| lab.result(&step.key).is_some();
+    let levels = graph.levels(is_complete, |step| lab.has_files(&step.key));
     if levels.is_empty() {
         let place = graph.studies.join(", ");
         return Err(Error::data(place, "every step is complete", "see `isogloss report`"));

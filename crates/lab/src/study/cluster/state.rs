@@ -107,7 +107,8 @@ pub fn run_step(
     line: &(dyn Fn(&str) + Sync),
 ) -> Result<Option<f64>> {
     let step = &graph.steps[number.0];
-    let open = step.needs.iter().find(|need| lab.result(&graph.steps[need.0].key).is_none());
+    let is_open = |key: &str| lab.result(key).is_none() || !lab.has_files(key);
+    let open = step.needs.iter().find(|need| is_open(&graph.steps[need.0].key));
     let folder = lab.folder(&step.key);
     fs::create_dir_all(&folder).at(&folder, "make the folder")?;
     let this = Holder::this(job).compared_with(&folder);

@@ -184,15 +184,16 @@ pub(in crate::study) fn mining(
         let Some((_, run)) = two_languages(made, scene, target) else { continue };
         let Some(texts) = planner.found(scene.materials.mined_text(target)) else { continue };
         for layer in scene.chosen_layers(*layers) {
+            let (layer, pair) = (layer.to_string(), scene.materials.pair(target));
             let name = scene.name(&format!("mine, layer {layer}, {target}"), system);
             let draft = StepDraft::new("mine", name)
                 .flag("--model", run.folder.clone())
                 .args(texts.clone())
-                .flag("--layers", layer.to_string())
+                .flag("--layers", &*layer)
                 .arg("--center")
                 .flag("--out", CommandArg::here("pairs.tsv"));
             let step = planner.add(draft)?;
-            let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
+            let factors = scene.factors(system, &[("pair", &pair), ("layer", &layer)]);
             planner.read(step, Extractor::Mining, scene.seed, factors);
         }
     }
