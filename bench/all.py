@@ -325,9 +325,9 @@ def shown(rounds):
 def tables(kept):
     """The block of README and that of the book."""
     rows = list(cells(kept))
-    short = ["| | baseline | speed-up, lowest to highest round |", "| --- | --- | --- |"]
+    short = ["| | baseline | speed-up (range) |", "| --- | --- | --- |"]
     short += [f"| {what} | {beside} | {times} |" for what, beside, times, _, headline in rows if headline]
-    long = ["| what | baseline | speed-up, lowest to highest round | measured |", "| --- | --- | --- | --- |"]
+    long = ["| what | baseline | speed-up (range) | measured |", "| --- | --- | --- | --- |"]
     long += [f"| {what} | {beside} | {times} | {date} |" for what, beside, times, date, _ in rows]
     return {ROOT / "README.md": "\n".join(short), ROOT / "bench/RESULTS.md": "\n".join(long)}
 
