@@ -11,8 +11,9 @@
 Every comparison is a script of its own in this folder, which runs both programs in turns and prints RESULT lines
 (`record.py`); this one makes their inputs, calls them, and keeps what they print in `bench/speed.json`, part by part: a
 run that was interrupted continues where it stopped, since what was measured with the same binary and the same arguments
-is not measured again (`--again` does). What cannot be measured here (no GPU, a peer that is not installed) is left out with
-a line that says why, and keeps the row and the date that it has. Only the standard library is needed here.
+is not measured again (`--again` does). What was measured before with other binaries stays beside it as `earlier`: the tables
+give the range over the rounds of all runs. What cannot be measured here (no GPU, a peer that is not installed) is left out with
+a line that says why, and keeps the row and the dates that it has. Only the standard library is needed here.
 """
 
 import argparse
@@ -237,18 +238,34 @@ def measure(name, part, kept, stamp, again):
     for result in results:
         shown = ", ".join(f"{ratio:.2f}" for ratio in ratios(result["ours"], result["theirs"], result["unit"]))
         print(f"    {result['case']} beside {result['peer']}: {result['ratio']:.2f} ({shown})")
-    replaced(kept, name, results)
-    kept[key] = dict(comparison=name, **stamp, seconds=round(time.time() - began), versions=versions(COMPARISONS[name][1]), results=results)
+    earlier = replaced(kept, name, results)
+    kept[key] = dict(comparison=name, **stamp, seconds=round(time.time() - began), versions=versions(COMPARISONS[name][1]), results=results,
+                     earlier=earlier)
 
 
 def replaced(kept, name, results):
-    """Drops what was measured earlier, with another binary or by hand, of the same cases beside the same peers."""
+    """Takes out, and gives, the runs of the same cases beside the same peers that were measured earlier."""
     new = {(result["case"], result["peer"]) for result in results}
+    earlier = []
     for key, entry in list(kept.items()):
-        if entry["comparison"] == name:
-            entry["results"] = [old for old in entry["results"] if (old["case"], old["peer"]) not in new]
-            if not entry["results"]:
-                del kept[key]
+        for run in runs(entry) if entry["comparison"] == name else []:
+            same = [result for result in run["results"] if (result["case"], result["peer"]) in new]
+            if same:
+                earlier.append({field: run[field] for field in ("date", "machine", "binary", "how") if field in run} | dict(results=same))
+            run["results"] = [result for result in run["results"] if result not in same]
+        if not any(run["results"] for run in runs(entry)):
+            del kept[key]
+    return earlier
+
+
+def runs(entry):
+    """The newest run of a part, and those before."""
+    return [entry, *entry.get("earlier", [])]
+
+
+def rounds_of(result):
+    """How many times as fast, round by round; of what was noted by hand the ratios alone are kept."""
+    return result["rounds"] if "rounds" in result else ratios(result["ours"], result["theirs"], result["unit"])
 
 
 def run(options):
@@ -288,24 +305,29 @@ def run(options):
 def cells(kept):
     """The rows of the table: what, beside whom, how many times as fast, when, and whether README shows it."""
     for what, beside, comparison, cases, peer, headline in TABLE:
-        found = {result["case"]: (entry["date"], shown(result["ratio"])) for entry in kept.values() if entry["comparison"] == comparison
-                 for result in entry["results"] if result["peer"] == peer}
-        measured = [found[case] for case in cases if case in found]
-        if measured:
-            times = ", ".join(found.get(case, ("", "–"))[1] for case in cases)
-            yield what, beside, times, max(date for date, _ in measured), headline
+        found = [(result["case"], run["date"], rounds_of(result)) for entry in kept.values() if entry["comparison"] == comparison
+                 for run in runs(entry) for result in run["results"] if result["peer"] == peer and result["case"] in cases]
+        if found:
+            times = ", ".join(shown([ratio for of, _, rounds in found if of == case for ratio in rounds]) for case in cases)
+            dates = sorted({date for _, date, _ in found})
+            yield what, beside, times, " to ".join(dict.fromkeys([dates[0], dates[-1]])), headline
 
 
-def shown(ratio):
-    return ratio if isinstance(ratio, str) else f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}" if ratio >= 3 else f"{ratio:.2f}"
+def shown(rounds):
+    """The lowest and the highest round."""
+    if not rounds:
+        return "not measured"
+    low, high = min(rounds), max(rounds)
+    digits = 0 if low >= 10 else 1 if high >= 3 else 2
+    return "–".join(dict.fromkeys(f"{ratio:.{digits}f}" for ratio in (low, high)))
 
 
 def tables(kept):
     """The block of README and that of the book."""
     rows = list(cells(kept))
-    short = ["| | baseline | speed-up |", "| --- | --- | --- |"]
+    short = ["| | baseline | speed-up (range) |", "| --- | --- | --- |"]
     short += [f"| {what} | {beside} | {times} |" for what, beside, times, _, headline in rows if headline]
-    long = ["| what | baseline | speed-up | measured |", "| --- | --- | --- | --- |"]
+    long = ["| what | baseline | speed-up (range) | measured |", "| --- | --- | --- | --- |"]
     long += [f"| {what} | {beside} | {times} | {date} |" for what, beside, times, date, _ in rows]
     return {ROOT / "README.md": "\n".join(short), ROOT / "bench/RESULTS.md": "\n".join(long)}
 
@@ -333,7 +355,7 @@ def check():
              for path, page, wanted in pages(kept) if page != wanted]
     for key, entry in kept.items():
         for result in entry["results"]:
-            if "ours" in result:
+            if "ratio" in result:
                 median = statistics.median(ratios(result["ours"], result["theirs"], result["unit"]))
                 if abs(median - result["ratio"]) > 0.01 * median:
                     wrong.append(f"{key}: the ratio {result['ratio']} is not the median of its rounds, {median:.3f}")

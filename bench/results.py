@@ -28,7 +28,7 @@ P1 is Conneau et al. 2020, P2 Liu et al. 2020. The [notes](#notes) tell how each
 
 SPEED = """## Speed
 
-How many times as fast as the baseline; below 1 the baseline is faster. One command measures every row whose peer is installed, says what it leaves out and why, and keeps each round in [speed.json](speed.json); an interrupted
+How many times as fast as the baseline, from the lowest to the highest round of all runs; below 1 the baseline is faster. One command measures every row whose peer is installed, says what it leaves out and why, and keeps each round in [speed.json](speed.json); an interrupted
 run goes on where it stopped:
 
 ```sh

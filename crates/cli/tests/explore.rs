@@ -636,6 +636,34 @@ fn of_much_text_a_sample_is_shown_and_its_commands_reproduce_it() {
     assert_eq!(names(listing(folder)), names(before));
 }
 
+/// A run that is opened with sentences has been trained, and has the weights that it saved on the way.
+#[test]
+fn given_sentences_have_the_steps_of_their_run() {
+    let folder = RUNS.path();
+    let files = ["qaa", "qab"].map(|code| format!("{code}=world/tatoeba/tatoeba.qab-qaa.{code}"));
+    let flags = ["run", "--parallel", &files[0], "--parallel", &files[1]];
+    let server = Served::start(folder, &flags);
+    let run = server.run();
+    let overview = server.get(&format!("/api/run?run={run}")).json();
+    let snapshots = overview["snapshots"].as_array().unwrap();
+    let mut steps = snapshots.clone();
+    steps.retain(|step| *step != 60);
+    steps.push(json!(60));
+    assert!(steps.len() > 1 && overview["steps"] == json!(steps), "{overview}");
+    assert_eq!(
+        json!([overview["has_steps"], overview["given"], overview["from_random"]]),
+        json!([true, true, true])
+    );
+    let metrics = server.get(&format!("/api/metrics?run={run}&layer=1")).json();
+    assert!(metrics["title"].as_str().unwrap().contains("untrained"), "{metrics}");
+    for (number, step) in steps.iter().enumerate() {
+        let printed = server.typed(folder, &format!("run={run}&view=emergence&step={step}"));
+        assert_eq!(metrics["raw"][number][1], printed["layers"][1]["raw"]["mean"], "step {step}");
+    }
+    let points = server.get(&format!("/api/points?run={run}&layer=1"));
+    assert_eq!(points.header("X-Steps").split(',').count(), steps.len());
+}
+
 #[test]
 fn nothing_is_written_to_a_run() {
     let folder = RUNS.path().join("run");

@@ -4,7 +4,7 @@ mod common;
 
 use tempfile::TempDir;
 
-use crate::common::{done, refused};
+use crate::common::{done, isogloss, refused};
 
 #[test]
 fn from_means_to_a_sweep() {
@@ -64,6 +64,23 @@ fn from_means_to_a_sweep() {
         let printed = pieces.iter().map(|piece| piece["text"].as_str().unwrap());
         let pieces: String = printed.filter(|piece| !piece.starts_with('<')).map(letters).collect();
         assert_eq!(letters(line["text"].as_str().unwrap()), pieces, "{line}");
+    }
+    // Of words that the language does not have nothing can change language: no rate.
+    let rates = |sentence: &str| {
+        let flags = ["--layer", "2", "--alpha", "0,1", sentence];
+        let printed = done(folder, &[&translate[..], &flags].concat());
+        let outputs = printed["sentences"][0]["outputs"].as_array().unwrap().clone();
+        outputs.into_iter().map(|one| one["conversion_rate"].is_number()).collect::<Vec<_>>()
+    };
+    assert_eq!(rates("12 345 6"), [false, false]);
+    let mixed = format!("12 {sentence}");
+    assert_eq!(rates(&mixed), [true, true]);
+    for (sentence, said) in
+        [("12 345 6", "none of these 3 words is in qaa"), (&*mixed, "are not in qaa: 12\n")]
+    {
+        let output = isogloss(folder, &[&translate[..], &["--layer", "2", sentence]].concat());
+        let output = String::from_utf8(output.stdout).unwrap();
+        assert!(output.contains(said), "{output}");
     }
     let nan = [&translate[..], &["--layer", "2", "--alpha", "nan", sentence]].concat();
     refused(folder, &nan, 2, "a weight is a finite number");

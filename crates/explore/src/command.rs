@@ -62,21 +62,21 @@ impl CommandPlace<'_> {
             return line([model, self.vocab("--limit"), layers, view, out].concat());
         }
         if difference {
-            let files = match self.space.has_steps() {
-                true => vec![],
-                false => [self.files("--parallel"), self.rows()].concat(),
+            let files = match self.space.is_given() {
+                true => [self.files("--parallel"), self.rows()].concat(),
+                false => vec![],
             };
             let model = owned(&["map", "--figure", "layers", "--model", &self.weights.model]);
             let out = owned(&["--out", "layers.svg"]);
             return line([model, files, out].concat());
         }
-        if self.space.has_steps() {
+        if !self.space.is_given() {
             let model = owned(&["map", "--figure", "emergence", "--model", &self.run]);
             let pair = owned(&["--pair", &self.space.pair]);
             let out = owned(&["--out", "emergence.svg"]);
             return line([model, pair, layers, view, out].concat());
         }
-        let model = owned(&["map", "--model", &self.run]);
+        let model = owned(&["map", "--model", &self.weights.model]);
         let out = owned(&["--out", "map.svg"]);
         let files = self.files(self.text_flag());
         let rows = match self.rows() {
@@ -92,12 +92,12 @@ impl CommandPlace<'_> {
 
     /// The curves over training, as numbers; of a model, retrieval layer by layer.
     pub(crate) fn emergence(&self, layer: usize) -> String {
-        if self.space.has_steps() {
+        if !self.space.is_given() {
             let pair = owned(&["--pair", &self.space.pair, "--layers", &layer.to_string()]);
             let model = owned(&["map", "--figure", "emergence", "--model", &self.run]);
             return line([model, pair, owned(&["--out", "emergence.csv"])].concat());
         }
-        let retrieve = owned(&["retrieve", "--model", &self.run]);
+        let retrieve = owned(&["retrieve", "--model", &self.weights.model]);
         line([retrieve, self.files("--parallel"), self.rows()].concat())
     }
 
@@ -150,7 +150,7 @@ impl CommandPlace<'_> {
         if other != self.weights {
             words.extend(owned(&["--model", &other.model]));
         }
-        let rows = if self.space.has_steps() { vec![] } else { self.rows() };
+        let rows = if self.space.is_given() { self.rows() } else { vec![] };
         line([words, self.files("--parallel"), rows].concat())
     }
 }

@@ -123,6 +123,8 @@ pub(crate) struct TranslateAnswer {
     outputs: Vec<TokenTranslation>,
     /// For each output and position, the likeliest subwords.
     probabilities: LikelySubwords,
+    /// The words of the sentence that the language that is read does not have.
+    unknown: Vec<String>,
     /// The file of mean vectors; none where they were computed from the sentences shown.
     means: Option<String>,
 }
@@ -252,7 +254,9 @@ impl ModelShelf {
         let (outputs, probabilities) = device.run(|| {
             translate_with_probabilities(model, &direction, *layer, *kind, alphas, text, TOP)
         })?;
+        let unknown = direction.unknown_words(model, text)?;
         Ok(TranslateAnswer {
+            unknown,
             weights: weights.clone(),
             from: (*from).to_owned(),
             to: (*to).to_owned(),
@@ -390,7 +394,7 @@ fn candidates_key(space: &Space) -> String {
 /// What neighbours are among: what is shown, and of parallel text that was given also the rows that are left out of it since they are too long or
 /// repeated.
 fn candidate_texts(space: &Space) -> ApiResult<Vec<Vec<String>>> {
-    if space.has_steps() || !space.paired {
+    if !space.is_given() || !space.paired {
         return Ok(space.texts.clone());
     }
     let (sides, _) = read_some(&space.files, &TsvColumns::default(), space.selection)?;
@@ -417,7 +421,7 @@ fn all_sides(space: &Space) -> ApiResult<[ParallelSide; 2]> {
         ));
     }
     if !space.files.is_empty() {
-        let selection = if space.has_steps() { RowSelection::All } else { space.selection };
+        let selection = if space.is_given() { space.selection } else { RowSelection::All };
         return Ok(read_pair_some(&space.files, &TsvColumns::default(), selection)?);
     }
     let side = |side: usize| {

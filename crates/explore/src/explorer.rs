@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use shift::shifter::ShiftKind;
 use tensor::Device;
 use text::TsvColumns;
+use train::pretrain::PretrainConfig;
 
 use crate::catalogue::{Found, RunEntry, find};
 use crate::command::CommandPlace;
@@ -27,6 +28,8 @@ use crate::studies::{StudyResults, records};
 const KEPT: usize = 64;
 /// The most weights of one translation.
 const MOST_ALPHAS: usize = 41;
+/// The most bytes that the vectors of all saved steps of given sentences may take.
+const MOST_BYTES: usize = 1 << 30;
 /// The most neighbours of a language.
 const MOST_NEIGHBOURS: usize = 100;
 
@@ -102,6 +105,8 @@ struct RunOverview {
     points: usize,
     paired: bool,
     has_steps: bool,
+    /// Whether the sentences are given ones.
+    given: bool,
     steps: Vec<u64>,
     /// Steps of which there are weights; the last one's are the run's own.
     snapshots: Vec<u64>,
@@ -263,7 +268,10 @@ impl Explorer {
     /// The spaces of a run: read again where its files have changed.
     fn spaces(&self, entry: &RunEntry) -> ApiResult<Arc<RunSpaces>> {
         let given = !self.config.files().is_empty();
-        let state = if given { String::new() } else { stamp(&entry.folder) };
+        let state = match given {
+            true => format!("{:?}", models::snapshots(&entry.folder)),
+            false => stamp(&entry.folder),
+        };
         if let Some((of, spaces)) = locked(&self.spaces).get(&entry.id)
             && *of == state
         {
@@ -285,7 +293,7 @@ impl Explorer {
         Ok(spaces)
     }
 
-    /// The sentences that were given, as a model reads them.
+    /// The sentences that were given, as a model reads them; a run with all weights that it saved.
     fn given_space(&self, entry: &RunEntry) -> ApiResult<(Vec<Space>, Vec<String>)> {
         let selection = self.config.selection;
         let paired = !self.config.parallel.is_empty();
@@ -303,11 +311,49 @@ impl Explorer {
                 rows.push(count);
             }
         }
-        let mut model = PretrainedModel::open(&entry.folder, &self.device)?;
+        let mut own = PretrainedModel::open(&entry.folder, &self.device)?;
+        let run = PretrainConfig::read(&entry.folder).ok();
+        let last = run.as_ref().map(|_| RunProgress::of(&entry.folder).step);
+        let saved = models::snapshots(&entry.folder).into_iter().filter(|step| Some(*step) != last);
+        let mut steps: Vec<Option<u64>> = saved.map(Some).chain([last]).collect();
+        let mut notes: Vec<String> = Vec::new();
+        let config = own.encoder.config();
+        let vectors =
+            sides.iter().map(|side| side.lines.len()).sum::<usize>() * (config.layers + 1);
+        if steps.len() == 1 && last.is_some() {
+            notes.push(
+                "The run saved no weights while it was trained: the key `snapshots` saves some, and `probes` the states of \
+                 parallel text, so that there is a timeline."
+                    .to_owned(),
+            );
+        } else if steps.len() * vectors * config.dim * size_of::<f32>() > MOST_BYTES {
+            notes.push("These are too many sentences for all saved steps; fewer (--limit) have a timeline.".to_owned());
+            steps = vec![last];
+        }
+        // Without the weights of its beginning no step is that of an untrained encoder.
+        let from_random = steps[0] == Some(0) && run.is_some_and(|run| run.init.is_none());
         let files = self.config.files().to_vec();
-        let given = (files, selection, rows);
-        let space = Space::of_text(&mut model, sides, paired, given, &self.device)?;
-        let notes = note_of_selection(&space).into_iter().collect();
+        let mut space: Option<Space> = None;
+        for step in steps {
+            let mut earlier;
+            let model = match step == last {
+                true => &mut own,
+                false => {
+                    let name = WeightsChoice::of(entry, step, last).model;
+                    earlier = PretrainedModel::open(Path::new(&name), &self.device)?;
+                    &mut earlier
+                }
+            };
+            let given = (files.clone(), selection, rows.clone());
+            let of = (step, from_random);
+            let next = Space::of_text(model, of, sides.clone(), paired, given, &self.device)?;
+            space = Some(match space {
+                None => next,
+                Some(space) => space.followed_by(next),
+            });
+        }
+        let space = space.expect("there are weights of the end");
+        notes.extend(note_of_selection(&space));
         Ok((vec![space], notes))
     }
 
@@ -372,6 +418,7 @@ impl Explorer {
             points: space.texts.iter().map(Vec::len).sum(),
             paired: space.paired,
             has_steps: space.has_steps(),
+            given: space.is_given(),
             steps: space.steps(),
             snapshots: models::snapshots(&entry.folder),
             layers: space.layers,

@@ -72,7 +72,8 @@ pub(crate) struct Space {
     pub(crate) layers: usize,
     /// How many sentences retrieval chooses from.
     pub(crate) candidates: usize,
-    /// Whether step 0 is an untrained encoder.
+    /// Whether the points are of steps of training, and step 0 is an untrained encoder.
+    timed: bool,
     pub(crate) from_random: bool,
     /// The files that the sentences are from, with their languages.
     pub(crate) files: Vec<(String, String)>,
@@ -156,6 +157,7 @@ impl Space {
             points: series.points.clone(),
             layers: series.layers(),
             candidates: series.candidates,
+            timed: true,
             from_random: series.from_random,
             files,
             // Those of which states are saved are the first.
@@ -165,9 +167,11 @@ impl Space {
         }
     }
 
-    /// Sentences that a model reads now. Of two languages that are parallel, retrieval is measured.
+    /// Sentences that a model reads now, with its weights of a step of training if it is a run. Of two languages that are parallel,
+    /// retrieval is measured.
     pub(crate) fn of_text(
         model: &mut PretrainedModel,
+        (step, from_random): (Option<u64>, bool),
         sides: Vec<ParallelSide>,
         paired: bool,
         (files, selection, rows): (Vec<(String, String)>, RowSelection, Vec<usize>),
@@ -186,14 +190,15 @@ impl Space {
             points: Vec::new(),
             layers: numbers.len(),
             candidates: 0,
-            from_random: false,
+            timed: step.is_some(),
+            from_random,
             files,
             selection,
             rows,
             states: SpaceStates::Encoded(Vec::new()),
         };
-        let mut point =
-            ProbePoint { step: 0, raw: vec![], centered: vec![], language_share: vec![] };
+        let step = step.unwrap_or(0);
+        let mut point = ProbePoint { step, raw: vec![], centered: vec![], language_share: vec![] };
         let encoded: Vec<Vec<Matrix>> = match <[ParallelSide; 2]>::try_from(sides) {
             Ok(sides) if paired => {
                 let models = std::slice::from_mut(model);
@@ -240,8 +245,19 @@ impl Space {
         };
         point.language_share = (0..numbers.len()).map(share).collect();
         space.points = vec![point];
-        space.states = SpaceStates::Encoded(vec![(0, encoded)]);
+        space.states = SpaceStates::Encoded(vec![(step, encoded)]);
         Ok(space)
+    }
+
+    /// With the same sentences after a later step.
+    pub(crate) fn followed_by(mut self, later: Self) -> Self {
+        self.points.extend(later.points);
+        if let (SpaceStates::Encoded(own), SpaceStates::Encoded(more)) =
+            (&mut self.states, later.states)
+        {
+            own.extend(more);
+        }
+        self
     }
 
     /// The words of a run's languages, as the weights of its snapshots and its own read them. Weights that cannot be read
@@ -293,6 +309,7 @@ impl Space {
             points,
             layers: sentences.layers,
             candidates: 0,
+            timed: true,
             from_random: sentences.from_random,
             files: sentences.files.clone(),
             selection: RowSelection::All,
@@ -346,7 +363,12 @@ impl Space {
 
     /// Whether the points have a history.
     pub(crate) fn has_steps(&self) -> bool {
-        self.kind == PointKind::Words || matches!(self.states, SpaceStates::Saved(_))
+        self.timed
+    }
+
+    /// Whether these are sentences that were given, and not those of which a run saved states.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.rows.is_empty()
     }
 
     pub(crate) fn steps(&self) -> Vec<u64> {
@@ -355,17 +377,14 @@ impl Space {
 
     /// The layer of the best raw retrieval in the end, and what training did to a layer.
     pub(crate) fn finding(&self, layer: Option<usize>) -> (usize, Option<String>) {
-        match &self.states {
-            SpaceStates::Saved(series) => {
-                let (best, title) = training_finding(series, layer);
-                (best, Some(title))
-            }
-            SpaceStates::Encoded(_) => {
-                let raw = &self.points[0].raw;
-                let best = (0..raw.len()).rev().max_by(|&a, &b| raw[a].total_cmp(&raw[b]));
-                (best.unwrap_or(self.layers / 2), None)
-            }
+        let last = &self.points[self.points.len() - 1].raw;
+        if last.is_empty() {
+            return (self.layers / 2, None);
         }
+        let told = self.points.len() > 1 || matches!(self.states, SpaceStates::Saved(_));
+        let (best, title) =
+            training_finding(&self.points, self.candidates, self.from_random, layer);
+        (best, told.then_some(title))
     }
 
     pub(crate) fn items(&self) -> SpaceItems<'_> {

@@ -95,7 +95,11 @@ impl StudyResults {
         let schemes = [("light", ColourScheme::Light), ("dark", ColourScheme::Dark)];
         let scheme = request.choice("colors", &schemes)?;
         match ending {
-            "svg" => Ok(ApiAnswer::of("image/svg+xml; charset=utf-8", figure.svg_in(scheme))),
+            "svg" => {
+                let width = request.number::<u32>("width")?.map_or(f64::INFINITY, f64::from);
+                let svg = figure.svg_within(scheme, width);
+                Ok(ApiAnswer::of("image/svg+xml; charset=utf-8", svg))
+            }
             "csv" => Ok(ApiAnswer::of("text/csv; charset=utf-8", figure.csv())),
             _ => Err(unknown()),
         }

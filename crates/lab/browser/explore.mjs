@@ -121,6 +121,10 @@ async function look(browser, width, scheme) {
     check((await tab.locator("h1").count()) === 1 && (await tab.locator("h1").innerText()).length > 8, `${name}: no headline`);
     for (const text of await tab.locator(".failure").allTextContents()) failures.push(`${name}: ${text}`);
     if (view !== "studies") check((await tab.locator(".command code").first().innerText()).startsWith("isogloss "), `${name}: no command`);
+    if (view === "studies") {
+      const cut = await tab.evaluate(() => [...document.querySelectorAll(".drawn .scroll")].filter((box) => box.scrollWidth > box.clientWidth + 1).length);
+      check(cut === 0, `${name}: ${cut} figures are cut off`);
+    }
     // Long lists take axe half a minute, and have nothing of their own to find.
     const { violations } = await tab.evaluate(() => window.axe.run({ include: [["html"]], exclude: [["option"]] }, { runOnly: ["wcag2a", "wcag2aa", "best-practice"], resultTypes: ["violations"] }));
     for (const { id, help, nodes } of violations) {

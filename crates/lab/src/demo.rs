@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 
-use crate::draw::figure::SpaceFigure;
+use crate::draw::figure::{SpaceFigure, percent};
+use crate::draw::short;
 use crate::spaces::{self, SpaceError};
 use crate::study::{Laboratory, StudyPlan};
 
@@ -16,11 +17,13 @@ use crate::record::{Record, TextRecord};
 pub struct DemoResult {
     /// The rows of the closing table.
     pub rows: Vec<DemoRow>,
+    /// The layer that retrieval, words and CKA are of: that of the trained encoder's best raw retrieval, for both encoders.
+    pub layer: String,
     /// The token translation output of the first sentences, line by line.
     pub translations: Vec<DemoLine>,
 }
 
-/// A measure, with chance and an untrained encoder beside it; the best over layers.
+/// A measure, with chance and an untrained encoder beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DemoRow {
     /// The measure, as a reader knows it.
@@ -45,8 +48,25 @@ pub struct DemoLine {
 impl DemoResult {
     /// From the records of the study.
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
-        Self { rows: rows(records), translations: translations(texts) }
+        let (rows, layer) = crate::report::demo_rows(records);
+        Self { rows, layer, translations: translations(texts) }
     }
+}
+
+impl DemoRow {
+    /// A value as the page has it too: shares as per cent.
+    pub fn shown(&self, value: Option<f64>) -> String {
+        match value {
+            None => "–".to_owned(),
+            Some(value) if self.measure.starts_with("CKA") => short(value),
+            Some(value) => share(value),
+        }
+    }
+}
+
+/// A share as the page has it too.
+pub fn share(value: f64) -> String {
+    percent(value).replace('\u{a0}', " ")
 }
 
 /// The pictures of the trained encoder's space, which open the demo's page.
@@ -73,42 +93,6 @@ fn bilingual(lab: &Laboratory, plan: &StudyPlan, kind: &str) -> Option<PathBuf> 
     let mut steps = plan.steps.iter();
     let step = steps.find(|step| step.kind.starts_with(kind) && step.name.contains("bilingual"))?;
     Some(lab.folder(&step.key))
-}
-
-/// The best over layers of a measure of a system, under some factors.
-fn best(records: &[Record], measure: &str, system: &str, factors: &[(&str, &str)]) -> Option<f64> {
-    let fits = |record: &&Record| {
-        let has = |(name, value): &(&str, &str)| {
-            record.factors.get(*name).is_some_and(|level| level == value)
-        };
-        record.measure == measure && has(&("system", system)) && factors.iter().all(has)
-    };
-    records.iter().filter(fits).map(|record| record.value).max_by(f64::total_cmp)
-}
-
-fn rows(records: &[Record]) -> Vec<DemoRow> {
-    let row = |name: &str, chance, measure: &str, factors: &[(&str, &str)]| DemoRow {
-        measure: name.to_owned(),
-        chance,
-        untrained: best(records, measure, "untrained", factors),
-        trained: best(records, measure, "bilingual", factors),
-    };
-    let retrieval = |name: &str, kind| row(name, Some(0.001), "retrieval", &[("kind", kind)]);
-    let target = |task| [("task", task), ("role", "target")];
-    let shifted = [("alpha", "1")];
-    let words = best(records, "p_at_1_chance", "bilingual", &[]);
-    vec![
-        retrieval("sentence retrieval P@1, raw", "raw"),
-        retrieval("  mean-centred", "centered"),
-        retrieval("  after Procrustes alignment", "aligned"),
-        row("word translation P@1, Procrustes", words, "p_at_1", &[]),
-        row("zero-shot NLI accuracy", Some(1.0 / 3.0), "accuracy", &target("nli")),
-        row("zero-shot NER F1", None, "f1", &target("ner")),
-        row("zero-shot parsing LAS", None, "las", &target("parse")),
-        row("CKA within sentences of one length", None, "cka_within", &[]),
-        row("token conversion rate, mean difference shift", Some(0.0), "conversion_rate", &shifted),
-        row("  exact token translation", None, "dictionary_accuracy", &shifted),
-    ]
 }
 
 /// The first three sentences of the trained encoder.

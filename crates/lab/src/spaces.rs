@@ -4,19 +4,21 @@
 use std::path::{Path, PathBuf};
 
 use models::PretrainedModel;
+use models::parallel::{ParallelSide, read_pair};
 use shift::means::MeanVectors;
 use shift::shifter::ShiftKind;
 use shift::token_sets::TokenSets;
 use shift::translate::{ShiftDirection, TranslatedSentence, TranslationResult, translate};
 use tensor::Device;
 use terms::Fault;
-use train::pretrain::{PretrainError, ProbeSeries};
+use text::TsvColumns;
+use train::pretrain::{PretrainConfig, PretrainError, ProbeSeries};
 
 use crate::draw::figure::{LayeredSpace, SpaceFigure, emergence, layers, shift as shift_figure};
 use crate::study::translating_layer;
 
-/// Sentences whose token translations are counted.
-const TRANSLATED: usize = 100;
+/// Sentences whose token translations are counted: of a run those on which its study counts them too, of other models fewer.
+const TRANSLATED: usize = 1000;
 
 /// Why a picture could not be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +69,7 @@ pub fn of_run(
         let mut model = PretrainedModel::open(run, device)?;
         let means = MeanVectors::open(path, &model)?;
         let layer = translating_layer(model.encoder.config().layers);
-        figures.push(shift_of_series(&mut model, &means, &series, layer, device)?);
+        figures.push(shift_of_series(run, &mut model, &means, &series, layer, device)?);
     }
     Ok(figures)
 }
@@ -102,26 +104,53 @@ fn rank(step: &Path) -> Option<(usize, u64)> {
     Some((place, seed.parse().ok()?))
 }
 
-/// The figure of token translations of a run's saved sentences, from its first language into its second.
+/// The figure of token translations of the sentences that a run's retrieval is measured on, from its first language into its second.
 ///
 /// # Errors
 /// Where the model cannot translate.
 pub fn shift_of_series(
+    run: &Path,
     model: &mut PretrainedModel,
     means: &MeanVectors,
     series: &ProbeSeries,
     layer: usize,
     device: &Device,
 ) -> Result<SpaceFigure, shift::Error> {
-    let pairs = series.pairs.iter().map(|pair| &pair.texts);
-    let pairs: Vec<(&str, &str)> = pairs.map(|[a, b]| (a.as_str(), b.as_str())).collect();
+    let sides = all_sentences(run, series)?;
+    let pairs: Vec<(&str, &str)> = match &sides {
+        Some([a, b]) => a.lines.iter().zip(&b.lines).map(|(a, b)| (&**a, &**b)).collect(),
+        None => series.pairs.iter().map(|pair| (&*pair.texts[0], &*pair.texts[1])).collect(),
+    };
+    let pairs = &pairs[..pairs.len().min(TRANSLATED)];
     let [from, to] = &series.languages;
-    let (result, rows) = translations(model, means, [from, to], &pairs, layer, device)?;
-    let gloss = |&row: &usize| Some(series.pairs[row].glosses.as_ref()?[0].clone());
+    let (result, rows) = translations(model, means, [from, to], pairs, layer, device)?;
+    // The sentences whose states are saved are the first.
+    let gloss = |&row: &usize| Some(series.pairs.get(row)?.glosses.as_ref()?[0].clone());
     Ok(shift_figure(&result, &rows.iter().map(gloss).collect::<Vec<_>>()))
 }
 
-/// Token translations of the first hundred sentences at weights from 0 to 1 by tenths, with their references.
+/// All sentences of a probe; none where their files are gone.
+fn all_sentences(
+    run: &Path,
+    series: &ProbeSeries,
+) -> Result<Option<[ParallelSide; 2]>, shift::Error> {
+    let config = PretrainConfig::read(run).ok();
+    let probe = config.iter().flat_map(|config| &config.probes);
+    let Some(probe) = probe.into_iter().find(|probe| probe.languages == series.languages) else {
+        return Ok(None);
+    };
+    let named = probe
+        .languages
+        .iter()
+        .cloned()
+        .zip(probe.files.iter().map(|file| file.display().to_string()));
+    match probe.files.iter().all(|file| file.is_file()) {
+        true => Ok(Some(read_pair(&named.collect::<Vec<_>>(), &TsvColumns::default())?)),
+        false => Ok(None),
+    }
+}
+
+/// Token translations of sentences at weights from 0 to 1 by tenths, with their references.
 /// Also gives the rows of these sentences: one that the model cannot read as a whole is left out.
 ///
 /// # Errors
@@ -139,7 +168,7 @@ pub fn translations(
     let kind = ShiftKind::parse("mean").expect("the plain difference of means is a kind");
     let alphas: Vec<f32> = (0..=10_u8).map(|tenth| f32::from(tenth) / 10.0).collect();
     let (mut sentences, mut rows) = (Vec::new(), Vec::new());
-    for (row, (sentence, reference)) in pairs.iter().take(TRANSLATED).enumerate() {
+    for (row, (sentence, reference)) in pairs.iter().enumerate() {
         let outputs = device.run(|| translate(model, &direction, layer, kind, &alphas, sentence));
         let outputs = match outputs {
             Err(shift::Error::Sentence(_)) => continue,

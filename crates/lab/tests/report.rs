@@ -5,6 +5,7 @@ mod numbers;
 
 use std::collections::BTreeSet;
 
+use lab::demo::DemoResult;
 use lab::export::{colours, pdf, png};
 use lab::papers::{ITEMS, PAPERS, coverage};
 use lab::record::{Factors, Origin, Record};
@@ -68,6 +69,136 @@ fn parsed(html: &str) -> Document<'_> {
         let line = html.lines().nth(error.pos().row as usize - 1).unwrap_or_default();
         panic!("{error}: {line}")
     })
+}
+
+/// The first heading of a page.
+fn headline(records: &[Record]) -> String {
+    let html = ReportPage::of(records, &[]).html;
+    let page = parsed(&html);
+    let title = page.descendants().find(|node| node.has_tag_name("h1")).map(text_of);
+    title.unwrap().replace('\u{a0}', " ")
+}
+
+/// Sentence retrieval of a system by layer.
+fn retrieval(
+    study: &str,
+    system: (&str, &str),
+    pair: &str,
+    kind: &str,
+    layers: &[f64],
+) -> Vec<Record> {
+    let of = |(layer, value): (usize, &f64)| {
+        let layer = layer.to_string();
+        let factors = [system, ("pair", pair), ("kind", kind), ("layer", &layer)];
+        record(study, 1, "retrieval", &factors, *value)
+    };
+    layers.iter().enumerate().map(of).collect()
+}
+
+/// Pairs of languages are named and not averaged, and real languages have words in common whatever their vocabularies.
+#[test]
+fn a_headline_says_which_pairs_it_is_about() {
+    let study = "table-1";
+    let of = |pair: &str, best: f64| {
+        let no_anchors = ("condition", "no-anchors");
+        let untrained = ("condition", "untrained");
+        [
+            retrieval(study, no_anchors, pair, "raw", &[0.01, best]),
+            // Better than at the trained encoder's layer, and none of its business.
+            retrieval(study, untrained, pair, "raw", &[0.3, 0.012]),
+        ]
+        .concat()
+    };
+    let real = [of("en-fr", 0.35), of("en-ru", 0.1), of("en-zh", 0.02)].concat();
+    assert_eq!(
+        headline(&real),
+        "Sentences that find their translation: en/fr 35 %, en/ru 10 %, en/zh 2.0 %; disjoint vocabularies; 1.2 % untrained"
+    );
+    assert_eq!(
+        headline(&of("en-fr", 0.35)),
+        "en/fr, disjoint vocabularies: 35 % of sentences find their translation; 1.2 % untrained"
+    );
+    assert_eq!(
+        headline(&of("qaa-qab", 0.35)),
+        "Two languages, no shared word: 35 % of sentences find their translation; 1.2 % untrained"
+    );
+}
+
+/// That none holds after one seed is no failure.
+#[test]
+fn one_seed_gives_no_tally() {
+    let title = |records: &[Record]| {
+        let html = ReportPage::of(records, &[]).html;
+        let page = parsed(&html);
+        let section =
+            page.descendants().find(|node| node.attribute("id") == Some("findings")).unwrap();
+        section.descendants().find(|node| node.has_tag_name("h2")).map(text_of).unwrap()
+    };
+    let of = |values: &[f64]| {
+        entities(
+            "domain",
+            &[
+                ("default", values),
+                ("wiki-cc", &values.iter().map(|x| x - 0.2).collect::<Vec<_>>()),
+            ],
+        )
+    };
+    assert!(title(&of(&[0.6])).starts_with("No verdicts yet"), "{}", title(&of(&[0.6])));
+    let three = title(&of(&[0.6, 0.61, 0.62]));
+    assert!(three.contains(" findings hold"), "{three}");
+}
+
+/// The demo's table, its headline and its figure are of one layer, and quote one number.
+#[test]
+fn the_demo_has_one_number_for_one_thing() {
+    let (bilingual, untrained) = (("system", "bilingual"), ("system", "untrained"));
+    let of = |system, kind, layers: &[f64]| retrieval("demo", system, "qaa-qab", kind, layers);
+    let mut records = [
+        of(bilingual, "raw", &[0.79, 0.8704, 0.66]),
+        of(bilingual, "centered", &[0.99, 0.94, 0.93]),
+        of(untrained, "raw", &[0.016, 0.012, 0.018]),
+        of(untrained, "centered", &[0.02, 0.011, 0.02]),
+    ]
+    .concat();
+    for (system, layer, rate) in
+        [("bilingual", "3", 0.9961), ("bilingual", "4", 1.0), ("untrained", "3", 0.02)]
+    {
+        let factors = [
+            ("system", system),
+            ("direction", "qaa-qab"),
+            ("kind", "mean"),
+            ("alpha", "1"),
+            ("layer", layer),
+        ];
+        records.push(record("demo", 1, "conversion_rate", &factors, rate));
+    }
+    let factors = [("system", "bilingual"), ("pair", "qaa-qab"), ("of", "retrieval")];
+    records.push(record("demo", 1, "used", &factors, 1000.0));
+    let table = DemoResult::of(&records, &[]);
+    let row = |start: &str| {
+        let row = table.rows.iter().find(|row| row.measure.trim().starts_with(start)).unwrap();
+        [row.chance, row.untrained, row.trained].map(|value| row.shown(value))
+    };
+    assert_eq!(row("sentence retrieval"), ["0.1 %", "1.2 %", "87 %"]);
+    assert_eq!(row("mean-centred"), ["0.1 %", "1.1 %", "94 %"]);
+    assert_eq!(row("token conversion"), ["–", "2.0 %", "99.6 %"]);
+    assert_eq!(table.layer, "1");
+    assert_eq!(
+        headline(&records),
+        "Two languages, no shared word: 87 % of sentences find their translation; 1.2 % untrained, 0.1 % chance"
+    );
+    let page = ReportPage::of(&records, &[]);
+    let overview = page.figures.iter().find(|figure| figure.id.ends_with("overview")).unwrap();
+    let title = overview.title.replace('\u{a0}', " ");
+    assert!(title.ends_with("raw sentence retrieval 87 % and 1.2 %"), "{title}");
+    for value in ["0.8704", "0.012", "0.94", "0.9961"] {
+        assert!(overview.csv().contains(value), "{value}: {}", overview.csv());
+    }
+    assert!(
+        !overview.csv().contains("0.99\n") && !overview.csv().contains("0.018"),
+        "{}",
+        overview.csv()
+    );
 }
 
 /// What the program lists is what the report shows, and the other way round: captions are made from the list.

@@ -181,7 +181,8 @@ pub struct TokenTranslation {
     pub subwords: Vec<OutputSubword>,
     /// The same as text.
     pub text: String,
-    /// The token conversion rate, if any subword counts.
+    /// The token conversion rate, if any subword counts; none of a sentence without a word of the language that is read, whose
+    /// tokens cannot change from it.
     pub conversion_rate: Option<f64>,
 }
 
@@ -238,6 +239,20 @@ impl<'a> ShiftDirection<'a> {
         self.users[id as usize]
     }
 
+    /// The words of a sentence that the language that is read does not have: none of their subwords occurs in its text.
+    ///
+    /// # Errors
+    /// Where the model does not have the language.
+    pub fn unknown_words(&self, model: &PretrainedModel, sentence: &str) -> Result<Vec<String>> {
+        let mut reader = model.reader(self.source())?;
+        let mut is_unknown = |word: &&str| match &reader.sentence(word).ids[..] {
+            [_, subwords @ .., _] => !subwords.iter().any(|&id| self.users(id).source),
+            _ => true,
+        };
+        let words = sentence.split_whitespace();
+        Ok(words.filter(|word| is_unknown(word)).map(str::to_owned).collect())
+    }
+
     /// A subword as people read it, and which languages use it.
     fn subword(&self, model: &PretrainedModel, id: u32) -> OutputSubword {
         let (source, target) = self.users(id).pair();
@@ -262,7 +277,9 @@ pub fn translate(
 ) -> Result<Vec<TokenTranslation>> {
     let asked = TranslationRequest { direction, layer, kind, alphas, sentence };
     let predicted = asked.predict(model, &Encoder::best_tokens)?;
-    predicted.iter().zip(alphas).map(|(ids, &alpha)| asked.output(model, alpha, ids)).collect()
+    let rated = asked.has_known_word(model)?;
+    let output = |(ids, &alpha): (&Vec<u32>, &f32)| asked.output(model, alpha, ids, rated);
+    predicted.iter().zip(alphas).map(output).collect()
 }
 
 /// A subword that may stand at a position, and how likely it is.
@@ -295,9 +312,10 @@ pub fn translate_with_probabilities(
     };
     let predicted = asked.predict(model, &decode)?;
     let (mut outputs, mut probabilities) = (Vec::new(), Vec::new());
+    let rated = asked.has_known_word(model)?;
     for (rows, &alpha) in predicted.iter().zip(alphas) {
         let ids: Vec<u32> = rows.iter().map(|row| row[0].0).collect();
-        outputs.push(asked.output(model, alpha, &ids)?);
+        outputs.push(asked.output(model, alpha, &ids, rated)?);
         let named = |&(id, probability): &(u32, f32)| SubwordProbability {
             subword: direction.subword(model, id),
             probability,
@@ -348,8 +366,20 @@ impl TranslationRequest<'_> {
         Ok(alphas.iter().zip(shifted).map(of_weight).collect())
     }
 
-    /// The output at a weight.
-    fn output(&self, model: &PretrainedModel, alpha: f32, ids: &[u32]) -> Result<TokenTranslation> {
+    /// Whether the language that is read has any word of the sentence.
+    fn has_known_word(&self, model: &PretrainedModel) -> Result<bool> {
+        let unknown = self.direction.unknown_words(model, self.sentence)?;
+        Ok(unknown.len() < self.sentence.split_whitespace().count())
+    }
+
+    /// The output at a weight; `rated` with its conversion rate.
+    fn output(
+        &self,
+        model: &PretrainedModel,
+        alpha: f32,
+        ids: &[u32],
+        rated: bool,
+    ) -> Result<TokenTranslation> {
         let direction = self.direction;
         let target = model.vocabulary.language(direction.target())?;
         let source = model.vocabulary.language(direction.source())?;
@@ -359,7 +389,7 @@ impl TranslationRequest<'_> {
             alpha,
             subwords: ids.iter().map(|&id| direction.subword(model, id)).collect(),
             text: in_words(model, direction, [source, target], ids),
-            conversion_rate: converted.rate(),
+            conversion_rate: converted.rate().filter(|_| rated),
         })
     }
 }

@@ -7,8 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use files::At;
-use geometry::retrieval::{LayerRetrieval, RetrievalAccuracy, RetrievalResult};
-use lab::demo::{DemoResult, DemoRow};
+use lab::demo::{DemoResult, DemoRow, share};
 use lab::draw::ColourScheme;
 use lab::store::RecordFilter;
 use lab::study::{Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run};
@@ -171,9 +170,29 @@ impl StudyObserver for DemoView<'_> {
         self.live.end(number, step, how);
         let result =
             self.lab.result(&step.key).filter(|_| matches!(how, StepOutcome::Completed(_)));
-        if let Some(text) = result.and_then(|result| result_line(step.command.verb, &result)) {
+        let line = result.and_then(|result| match step.command.verb {
+            "retrieve" => self.retrieval(step),
+            verb => result_line(verb, &result),
+        });
+        if let Some(text) = line {
             self.live.print(&text);
         }
+    }
+}
+
+impl DemoView<'_> {
+    /// The retrieval of a step's encoder, as the closing table has it.
+    fn retrieval(&self, step: &StudyStep) -> Option<String> {
+        let records = self.lab.store().ok()?.records(&RecordFilter::study("demo")).ok()?;
+        let DemoResult { rows, layer, .. } = DemoResult::of(&records, &[]);
+        let trained = step.name.contains("bilingual");
+        let own = |row: &DemoRow| row.shown(if trained { row.trained } else { row.untrained });
+        let [raw, centred, aligned, ..] = rows.as_slice() else { return None };
+        let shown = [raw, centred, aligned].map(own);
+        let [raw, centred, aligned] = shown;
+        Some(format!(
+            "    P@1 at layer {layer}: {raw} raw, {centred} mean-centred, {aligned} aligned"
+        ))
     }
 }
 
@@ -188,20 +207,9 @@ fn result_line(command: &str, result: &Value) -> Option<String> {
         "transfer" => {
             let result = TransferResult::deserialize(result).ok()?;
             let scores =
-                result.results.iter().map(|one| format!("{} {:.3}", one.name, one.score.mean));
+                result.results.iter().map(|one| format!("{} {}", one.name, share(one.score.mean)));
             let scores = scores.collect::<Vec<_>>().join(", ");
             Some(format!("    {}: {scores}", result.task.unit()))
-        }
-        "retrieve" => {
-            let layers = RetrievalResult::deserialize(result).ok()?.layers;
-            let best = |kind: fn(&LayerRetrieval) -> Option<RetrievalAccuracy>| {
-                let forward = layers.iter().filter_map(kind).map(|accuracy| accuracy.forward);
-                forward.max_by(f64::total_cmp)
-            };
-            let raw = best(|layer| Some(layer.raw))?;
-            let centred = best(|layer| Some(layer.centered))?;
-            let aligned = best(|layer| layer.aligned)?;
-            Some(format!("    P@1: {raw:.3} raw, {centred:.3} mean-centred, {aligned:.3} aligned"))
         }
         "shift translate" => {
             let result = TranslationResult::deserialize(result).ok()?;
@@ -225,12 +233,18 @@ fn result_line(command: &str, result: &Value) -> Option<String> {
 
 /// The closing table, and the first sentences with their token translation output.
 fn in_words(result: &DemoResult) -> String {
-    let cell = |value: &Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
     let mut text = format!("\n{:<46}{:>9}{:>11}{:>9}\n", "", "chance", "untrained", "trained");
-    for DemoRow { measure, chance, untrained, trained } in &result.rows {
-        let (chance, untrained, trained) = (cell(chance), cell(untrained), cell(trained));
+    for row in &result.rows {
+        let DemoRow { measure, chance, untrained, trained } = row;
+        let [chance, untrained, trained] =
+            [chance, untrained, trained].map(|value| row.shown(*value));
         let _ = writeln!(text, "{measure:<46}{chance:>9}{untrained:>11}{trained:>9}");
     }
+    let _ = writeln!(
+        text,
+        "(retrieval, words, CKA: layer {}, best by the trained encoder's raw P@1)",
+        result.layer
+    );
     text += "\nToken translation: predicted tokens of a sentence, raw and shifted by the difference of means\n";
     for line in &result.translations {
         let label = match line.alpha.as_str() {

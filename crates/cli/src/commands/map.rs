@@ -47,6 +47,8 @@ its text).";
 
 /// Points of each language on a map.
 const DRAWN: usize = 200;
+/// Sentences of a given model whose token translations are counted.
+const TRANSLATED: usize = 100;
 
 /// Flags of `map`.
 #[derive(Args)]
@@ -348,11 +350,13 @@ impl MapCommand {
         };
         if self.parallel.is_empty() {
             let series = self.series()?;
-            return Ok(spaces::shift_of_series(&mut model, &means, &series, layer, &device)?);
+            return Ok(spaces::shift_of_series(
+                folder, &mut model, &means, &series, layer, &device,
+            )?);
         }
         let [from, to] = read_pair(&self.parallel, &self.columns.columns)?;
-        let pairs: Vec<(&str, &str)> =
-            from.lines.iter().zip(&to.lines).map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        let lines = from.lines.iter().zip(&to.lines).take(TRANSLATED);
+        let pairs: Vec<(&str, &str)> = lines.map(|(a, b)| (a.as_str(), b.as_str())).collect();
         let languages = [from.language.as_str(), to.language.as_str()];
         let (result, _) =
             spaces::translations(&mut model, &means, languages, &pairs, layer, &device)?;

@@ -166,6 +166,8 @@ export interface Run {
   points: number;
   paired: boolean;
   has_steps: boolean;
+  /** Whether the sentences are given ones, and not those of which a run saved states. */
+  given: boolean;
   steps: number[];
   snapshots: number[];
   layers: number;
@@ -236,6 +238,7 @@ export interface Translation {
   to: string;
   layer: number;
   sentence: string;
+  unknown: string[];
   outputs: { alpha: number; subwords: Subword[]; text: string; conversion_rate: number | null }[];
   probabilities: (Subword & { probability: number })[][][];
   means: string | null;

@@ -29,11 +29,11 @@ export function refill(holder: Element, ...children: Child[]) {
   if (place >= 0) focusable()[place]?.focus();
 }
 
-/** A share as per cent: whole numbers, and one digit below ten. */
+/** A share as per cent: whole numbers, and one digit below ten and where a whole number would say all. */
 export function percent(share: number): string {
   const value = 100 * share;
   if (value < 0.05) return "0 %";
-  return value < 9.95 ? `${value.toFixed(1)} %` : `${value.toFixed(0)} %`;
+  return value < 9.95 || (value >= 99.5 && value < 99.95) ? `${value.toFixed(1)} %` : `${value.toFixed(0)} %`;
 }
 
 export const thousands = (value: number) => value.toLocaleString("en-GB");

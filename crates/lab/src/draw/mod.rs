@@ -45,6 +45,10 @@ const GAP: f64 = 20.0;
 const PAGE: f64 = 1160.0;
 /// The height of a line of a caption.
 const CAPTION_LINE: f64 = 16.0;
+/// From which width on a panel is printed in a row of its own.
+const WIDE: f64 = 400.0;
+/// By how much a title is wider than a caption of the same letters.
+const TITLE: f64 = 1.45;
 
 /// An entry of a legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,13 +200,37 @@ impl Figure {
 
     /// The same with a caption below.
     pub fn svg_with_caption(&self, scheme: ColourScheme, caption: &str) -> String {
-        let rows = self.rows();
+        self.svg_of(scheme, caption, PAGE)
+    }
+
+    /// The same for a narrower place: as many panels beside one another as it has room for.
+    pub fn svg_within(&self, scheme: ColourScheme, width: f64) -> String {
+        self.svg_of(scheme, "", width.min(PAGE))
+    }
+
+    fn svg_of(&self, scheme: ColourScheme, caption: &str, page: f64) -> String {
+        let rows = self.rows(page);
+        let titles = match page < PAGE {
+            // Letters of a title are wider than those of a caption.
+            true => svg::wrapped(&self.title, (page - 2.0 * GAP) / TITLE),
+            false => vec![self.title.clone()],
+        };
         let row_width =
             |row: &[Panel]| row.iter().map(|panel| panel.width + GAP).sum::<f64>() + GAP;
         let row_height = |row: &[Panel]| row.iter().map(|panel| panel.height).fold(0.0, f64::max);
-        let title = self.title.chars().count() as f64 * 8.2 + 2.0 * GAP;
+        let longest = titles.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+        let title = longest as f64 * 8.2 + 2.0 * GAP;
         let width = rows.iter().map(|row| row_width(row)).fold(title, f64::max);
-        let (legend, mut y) = self.legend_svg(width, GAP + 22.0);
+        let top = GAP + 22.0 + 19.0 * titles.len().saturating_sub(1) as f64;
+        let (legend, mut y) = self.legend_svg(width, top);
+        let title: String = titles
+            .iter()
+            .enumerate()
+            .map(|(number, line)| {
+                let y = GAP + 8.0 + 19.0 * number as f64;
+                format!("<text class=\"title\" x=\"{GAP}\" y=\"{y}\">{}</text>\n", escaped(line))
+            })
+            .collect();
         let height = y + rows.iter().map(|row| row_height(row) + GAP).sum::<f64>();
         let mut drawn = legend;
         for row in rows {
@@ -221,24 +249,23 @@ impl Figure {
         let height = if caption.is_empty() { height } else { y };
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"isogloss\" role=\"img\" width=\"{width:.0}\" \
-             height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n<title>{title}</title>\n<desc>{about}</desc>\n\
+             height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n<title>{name}</title>\n<desc>{about}</desc>\n\
              <style>{sheet}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n\
-             <text class=\"title\" x=\"{GAP}\" y=\"{top}\">{title}</text>\n{drawn}</svg>\n",
-            title = escaped(&self.title),
+             {title}{drawn}</svg>\n",
+            name = escaped(&self.title),
             about =
                 escaped(&self.panels.iter().map(|p| &*p.description).collect::<Vec<_>>().join(" ")),
             sheet = sheet::literal_sheet(&(FIXED.to_owned() + &drawn), scheme),
-            top = GAP + 8.0,
             drawn = sheet::literal(&drawn, scheme),
         )
     }
 
     /// The panels in rows of a page's width.
-    fn rows(&self) -> Vec<&[Panel]> {
+    fn rows(&self, page: f64) -> Vec<&[Panel]> {
         let mut rows: Vec<&[Panel]> = Vec::new();
         let (mut start, mut width) = (0, GAP);
         for (number, panel) in self.panels.iter().enumerate() {
-            if number > start && width + panel.width + GAP > PAGE {
+            if number > start && width + panel.width + GAP > page {
                 rows.push(&self.panels[start..number]);
                 (start, width) = (number, GAP);
             }
@@ -277,9 +304,10 @@ impl Panel {
     fn svg(&self, id: &str) -> String {
         let Self { width, height, description, body, .. } = self;
         format!(
-            "<svg class=\"isogloss\" role=\"img\" aria-labelledby=\"{id}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+            "<svg class=\"isogloss{wide}\" role=\"img\" aria-labelledby=\"{id}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
              width=\"{width:.0}\" height=\"{height:.0}\"><title id=\"{id}\">{}</title>\n{body}</svg>\n",
             escaped(description),
+            wide = if *width > WIDE { " wide" } else { "" },
         )
     }
 }

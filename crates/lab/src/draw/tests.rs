@@ -106,6 +106,20 @@ fn a_file_is_whole_and_says_what_it_shows() {
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }
 
+/// In a narrow place panels stand below one another, and none is cut off.
+#[test]
+fn a_narrow_figure_has_all_panels_below_one_another() {
+    let figure = Figure { title: "A title of many words ".repeat(6), ..figure() };
+    let widest = figure.panels.iter().map(|panel| panel.width).fold(0.0, f64::max);
+    let svg = figure.svg_within(ColourScheme::Light, widest + 2.0 * GAP);
+    let document = Document::parse(&svg).unwrap();
+    let root = document.root_element();
+    let size = |name: &str| root.attribute(name).unwrap().parse::<f64>().unwrap();
+    assert!(size("width") <= widest + 2.0 * GAP + 40.0, "{}", size("width"));
+    let tall: f64 = figure.panels.iter().map(|panel| panel.height).sum();
+    assert!(size("height") > tall && figure.svg_within(ColourScheme::Light, 1e9) == figure.svg());
+}
+
 /// What has no rule is painted black.
 pub(super) fn classes_have_rules(svg: &str) {
     for class in svg.split("class=\"").skip(1).filter_map(|rest| rest.split('"').next()) {

@@ -7,7 +7,7 @@ use crate::record::{Factors, Record, TextRecord, invented};
 use crate::store::natural;
 use terms::{Estimate, Scale, Task};
 
-use super::observations::Observations;
+use super::observations::{Observations, SeedSample};
 
 /// How studies name an encoder with the weights that it was initialised with.
 pub(super) const UNTRAINED: &str = "untrained";
@@ -270,6 +270,30 @@ impl StudyData<'_> {
         }
         best_of(self.by_layer(measure, factors))
     }
+
+    /// For each seed the layer of a system's best raw retrieval, of equals the lowest: the one at which pages and tables about
+    /// that system give every measure of it, and of what stands beside it.
+    pub(super) fn main_layers(&self, system: &FactorFilter<'_>) -> BTreeMap<u64, String> {
+        let mut best: BTreeMap<u64, (f64, String)> = BTreeMap::new();
+        for layer in self.layers("retrieval") {
+            let factors = [system, &[("kind", "raw"), ("layer", &layer)]].concat();
+            for (seed, value) in self.observations("retrieval", &factors).sample().0 {
+                if best.get(&seed).is_none_or(|(most, _)| value > *most) {
+                    best.insert(seed, (value, layer.clone()));
+                }
+            }
+        }
+        best.into_iter().map(|(seed, (_, layer))| (seed, layer)).collect()
+    }
+}
+
+/// Each seed's number at its own layer.
+pub(super) fn at_main_layers(
+    layers: &BTreeMap<u64, String>,
+    at: impl Fn(&str) -> Observations,
+) -> SeedSample {
+    let of = |(seed, layer): (&u64, &String)| Some((*seed, *at(layer).sample().0.get(seed)?));
+    SeedSample(layers.iter().filter_map(of).collect())
 }
 
 /// The maximum of several candidates, observation by observation. For display only.

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::demo::DemoRow;
 use crate::draw::Figure;
 use crate::draw::figure::SpaceFigure;
 use crate::papers::PaperItem;
@@ -138,6 +139,22 @@ impl ReportPage {
     }
 }
 
+/// The rows of the demo's closing table, as the report computes them for its figure, and the layer that they are of.
+pub(crate) fn demo_rows(records: &[Record]) -> (Vec<DemoRow>, String) {
+    let row = |measure: &sections::DemoMeasure| {
+        let [trained, untrained] = measure.systems.each_ref().map(|sample| sample.mean());
+        DemoRow {
+            measure: measure.name.clone(),
+            chance: measure.chance,
+            untrained: untrained.map(|mean| mean.mean),
+            trained: trained.map(|mean| mean.mean),
+        }
+    };
+    let views = views(records, &[]);
+    let rows = |view| sections::demo_measures(view).iter().map(row).collect();
+    views.first().map_or_else(Default::default, |view| (rows(view), sections::demo_layer(view)))
+}
+
 /// The figures of all sections and of one's own studies, without the page around them, which takes longer.
 pub fn study_figures(records: &[Record], texts: &[TextRecord]) -> Vec<Figure> {
     let views = views(records, texts);
@@ -165,7 +182,7 @@ pub fn missing_studies(records: &[Record], texts: &[TextRecord]) -> Vec<&'static
 
 /// The caption of the opening figure.
 const OPENING: &str = "A bilingual encoder beside an untrained one of the same architecture: sentence retrieval between the languages \
-                       at each seed's best layer, and tasks learned from labels of one language alone. The dashed line is chance.";
+                       at the layer where the trained one's raw retrieval is best, and tasks learned from labels of one language alone. The dashed line is chance.";
 
 /// The judgements of one setting, by section and number of the claim.
 type SettingJudgements = BTreeMap<(&'static str, usize), Vec<Judgement>>;

@@ -119,7 +119,7 @@ impl TokenSentence {
         let mut html = format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{about}\"><table class=\"tokens\">\
              <caption>{about}: <span class=\"source\">{}</span>, <span class=\"target\">{}</span>, \
-             <span class=\"either\">both or neither</span></caption>\n<tbody>\n",
+             <span class=\"either\">in sentences of both here, or of neither</span></caption>\n<tbody>\n",
             escaped(&language_name(source)),
             escaped(&language_name(target)),
             about = escaped(&direction_name(&self.direction)),

@@ -269,6 +269,26 @@ impl Translate {
                     error => error.into(),
                 })?;
             let _ = writeln!(shown, "{:>9}  {}", self.from, printable(&sentence));
+            let unknown = direction.unknown_words(&model, &sentence)?;
+            match sentence.split_whitespace().count() {
+                _ if unknown.is_empty() => {}
+                all if all == unknown.len() => {
+                    let _ = writeln!(
+                        shown,
+                        "{:>9}  none of these {all} words is in {}: no conversion rate",
+                        "", self.from
+                    );
+                }
+                all => {
+                    let (count, unknown) =
+                        (unknown.len(), printable(&unknown.join(", ")).into_owned());
+                    let _ = writeln!(
+                        shown,
+                        "{:>9}  {count} of these {all} words are not in {}: {unknown}",
+                        "", self.from
+                    );
+                }
+            }
             outputs.iter().for_each(|output| shown += &in_colour(output, &self.to, colour));
             if let Some(reference) = &reference {
                 let _ = writeln!(shown, "{:>9}  {}\n", "reference", printable(reference));

@@ -26,8 +26,9 @@ export function emergenceView(goTo: (step: number) => void): View {
     if (!numbers) return;
     heading.textContent = numbers.title ?? `${run.name}: what each layer has of a shared space`;
     const steps = numbers.steps;
-    const cursor = run.has_steps ? steps[Math.round(session.at)] : state.layer;
-    const common = run.has_steps
+    const timed = run.has_steps && steps.length > 1;
+    const cursor = timed ? steps[Math.round(session.at)] : state.layer;
+    const common = timed
       ? { logX: true, xName: "training step", xTicks: steps.map((step) => [step, thousands(step)] as [number, string]), pick: goTo }
       : {
           logX: false,
@@ -36,7 +37,7 @@ export function emergenceView(goTo: (step: number) => void): View {
           pick: (layer: number) => change({ layer }),
         };
     const lines = (rows: number[][], colour: number): Series[] => {
-      if (!run.has_steps) return [{ name: "", points: rows[0].map((value, layer) => [layer, value]), colour }];
+      if (!timed) return [{ name: "", points: rows[0].map((value, layer) => [layer, value]), colour }];
       return Array.from({ length: run.layers }, (_, layer) => ({
         name: layerName(layer),
         points: rows.map((row, number) => [steps[number], row[layer]] as [number, number]),
@@ -44,7 +45,7 @@ export function emergenceView(goTo: (step: number) => void): View {
       }));
     };
     const levels = (rows: number[][], chance: number | null) => [
-      ...(numbers.from_random && run.has_steps ? [{ name: "untrained", value: rows[0][state.layer] }] : []),
+      ...(numbers.from_random && timed ? [{ name: "untrained", value: rows[0][state.layer] }] : []),
       ...(chance === null ? [] : [{ name: "chance", value: chance }]),
     ];
     const among = ` among ${thousands(numbers.candidates)} sentences`;
@@ -67,7 +68,7 @@ export function emergenceView(goTo: (step: number) => void): View {
     }
     drawn = charts;
     grid.replaceChildren(...charts.map((one) => one.element));
-    caption.textContent = run.has_steps
+    caption.textContent = timed
       ? `The coloured line is ${layerName(state.layer)}, grey lines are the other layers. P@1: how often the nearest of ${thousands(numbers.candidates)} sentences of the other language is the translation, mean of both directions. Click a chart to go to a step.`
       : "P@1: how often the nearest sentence of the other language is the translation, mean of both directions. Click a chart to choose a layer.";
     command.show({ ...here(), view: "emergence", layer: state.layer, step: isBaked ? run.steps[run.steps.length - 1] : undefined });

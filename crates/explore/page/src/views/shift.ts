@@ -103,6 +103,13 @@ export function shiftView(): View {
     const means = found.means ? "" : " Mean vectors were computed from the parallel sentences of the run.";
     const share = now.conversion_rate === null ? "" : ` At α = ${ALPHAS[number].toFixed(1)}, ${percent(now.conversion_rate)} of the tokens are of ${run.languages[to]?.name}.`;
     caption.textContent = `The difference of the two languages' mean vectors, times α, is added to every hidden state after ${found.layer === 0 ? "the embeddings" : layerName(found.layer)} (${weights}); nothing is masked.${share}${means}`;
+    const [unknown, many] = [found.unknown, found.sentence.split(/\s+/).length];
+    if (unknown.length > 0 && unknown.length < many) caption.textContent += ` Not in ${run.languages[from]?.name}: ${unknown.join(", ")}.`;
+    const language = run.languages[from]?.name;
+    if (unknown.length === many) {
+      heading.textContent = many === 1 ? `This word is not in ${language}` : `None of these ${many} words is in ${language}`;
+      return;
+    }
     const said = `${percent(now.conversion_rate ?? 0)} of the tokens have changed language`;
     const words = new Set(row >= 0 && all.paired ? all.texts[to][row].split(" ") : []);
     const right = now.subwords.filter((subword) => words.has(subword.text.replace(/-$/, ""))).length;

@@ -166,20 +166,20 @@ export function spaceView(goTo: (step: number) => void): View {
     const at = nearestStep();
     const all = shownItems();
     const isWords = state.kind === "words";
-    const lengths = run.has_steps && !isWords ? "PCA with what sentence length explains removed" : "PCA";
-    const plane = state.proj === "pca" ? `${lengths}, each step turned to fit the one before` : "Across: the difference of the two languages' means, which is chosen by the labels (supervised); up: the first direction within languages";
+    const lengths = !run.given && !isWords ? "PCA with what sentence length explains removed" : "PCA";
+    const plane = state.proj === "pca" ? (run.steps.length > 1 ? `${lengths}, each step turned to fit the one before` : lengths) : "Across: the difference of the two languages' means, which is chosen by the labels (supervised); up: the first direction within languages";
     const count = all?.texts.reduce((sum, texts) => sum + texts.length, 0) ?? 0;
     const joined = run.paired && !isWords ? ` Lines join ${Math.min(JOINED, run.points / run.languages.length)} translation pairs.` : isWords && all?.glosses ? " Lines join some words of the same meaning. P@1 above is of sentences." : "";
     const saved = isWords ? ` Words are read with the weights of ${cloud.steps} saved steps; between them points are interpolated.` : "";
     const clouds = run.has_steps && at === 0 && run.from_random ? " Clouds overlap before training too: look at the lines and at P@1." : "";
-    const text = `${thousands(isWords ? count : run.points)} ${noun()}s at ${state.layer === 0 ? "the embeddings" : layerName(state.layer)}, ${stepName(run.steps[at], run.from_random)}. ${plane}.${joined}${saved}${clouds} ${cloud.note}`;
+    const text = `${thousands(isWords ? count : run.points)} ${noun()}s at ${state.layer === 0 ? "the embeddings" : layerName(state.layer)}, ${run.has_steps ? stepName(run.steps[at], run.from_random) : run.name}. ${plane}.${joined}${saved}${clouds} ${cloud.note}`;
     if (caption.textContent !== text) caption.textContent = text;
   };
 
   const showCurves = () => {
     const run = session.run;
     training = null;
-    if (!run?.has_steps || !numbers) return curves.replaceChildren();
+    if (!run?.has_steps || run.steps.length < 2 || !numbers) return curves.replaceChildren();
     const of = (rows: number[][]) => numbers!.steps.map((step, number) => [step, rows[number][state.layer]] as [number, number]);
     training = chart({
       title: `Training, ${layerName(state.layer)}`,

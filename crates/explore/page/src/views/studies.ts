@@ -18,7 +18,8 @@ export function studiesView(): View {
   const matrix = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Findings and verdicts" });
   const details = h("div", { class: "details", "aria-live": "polite" });
   const commands = [new CommandLine(), new CommandLine()];
-  const element = h("section", { class: "view studies" }, heading, h("div", { class: "split wide" }, matrix, details), ...commands.map((command) => command.element));
+  const split = h("div", { class: "split wide" }, matrix, details);
+  const element = h("section", { class: "view studies" }, heading, split, ...commands.map((command) => command.element));
   let all: Findings | null = null;
 
   const load = async () => {
@@ -40,7 +41,7 @@ export function studiesView(): View {
     const settings = [...new Set(findings.map((finding) => finding.setting))];
     const rows = [...new Map(findings.map((finding) => [keyOf(finding), finding])).values()];
     const count = (verdict: string) => findings.filter((finding) => finding.verdict === verdict).length;
-    heading.textContent = findings.length === 0 ? "No study with a finding of the papers has results yet" : `${count("holds")} findings hold, ${count("fails")} fail, ${count("inconclusive")} are inconclusive`;
+    heading.textContent = findings.length === 0 ? "The figures of this laboratory" : `${count("holds")} findings hold, ${count("fails")} fail, ${count("inconclusive")} are inconclusive`;
     let section = "";
     const body = h("tbody", {});
     for (const row of rows) {
@@ -70,7 +71,8 @@ export function studiesView(): View {
     const head = h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "finding"), ...settings.map((setting) => h("th", { scope: "col" }, setting))));
     const key = h("p", { class: "caption" }, "✓ holds, ✗ fails, ~ inconclusive, = an untrained encoder does as well, 1 or 2: too few seeds, · no results. Tests over seeds, at a false discovery rate of 5 % over all lines of a setting.", missing.length > 0 ? ` Not run: ${missing.join(", ")}.` : "", leftOut > 0 ? ` ${leftOut} figures would make this file too large and are not inside; isogloss report has them.` : "");
     if (findings.length > 0) refill(matrix, h("table", { class: "matrix" }, head, body), key);
-    else matrix.replaceChildren(key);
+    else matrix.replaceChildren(h("p", { class: "caption" }, "No study with a finding of the papers has results here yet, so that there are no verdicts: “isogloss study list” names the studies."));
+    split.classList.toggle("stacked", findings.length === 0);
     showDetails(findings);
     lines.forEach((line, number) => commands[number]?.put(line));
   };
@@ -96,7 +98,7 @@ export function studiesView(): View {
   const drawn = (figure: { id: string; title: string }) => {
     const scheme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
     return h("figure", { class: "drawn" },
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": figure.title }, h("img", { src: figureAddress(`${figure.id}.svg`, { colors: scheme }), alt: figure.title, loading: "lazy" })),
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": figure.title }, h("img", { src: figureAddress(`${figure.id}.svg`, { colors: scheme, width: Math.max(320, details.clientWidth) }), alt: figure.title, loading: "lazy" })),
       h("figcaption", {}, h("a", { href: figureAddress(`${figure.id}.svg`), download: `${figure.id}.svg` }, "SVG"), " ", h("a", { href: figureAddress(`${figure.id}.csv`), download: `${figure.id}.csv` }, "CSV"), ` ${figure.title}`));
   };
 

@@ -8,8 +8,8 @@ use super::curves::{ShareChart, ShareCurve, ShareLevel, row};
 use super::findings::{best_layer, of_training};
 use super::scatter::{Scatter, extent};
 use super::{
-    SpaceFigure, SpaceView, joined_rows, language_legend, language_name, layer_name, percent,
-    thousands,
+    RAW_COLOUR, SpaceFigure, SpaceView, joined_rows, language_legend, language_name, layer_name,
+    percent, thousands,
 };
 use crate::draw::{Figure, Panel};
 
@@ -31,10 +31,14 @@ pub fn emergence(series: &ProbeSeries) -> Result<SpaceFigure, PretrainError> {
 }
 
 /// The layer whose raw retrieval is best in the end, and what training did to a layer, in a sentence.
-pub fn training_finding(series: &ProbeSeries, layer: Option<usize>) -> (usize, String) {
-    let best = best_layer(&series.points[series.points.len() - 1].raw);
-    let layer = layer.unwrap_or(best);
-    (best, of_training(&series.points, layer, series.candidates, series.from_random))
+pub fn training_finding(
+    points: &[ProbePoint],
+    candidates: usize,
+    from_random: bool,
+    layer: Option<usize>,
+) -> (usize, String) {
+    let best = best_layer(&points[points.len() - 1].raw);
+    (best, of_training(points, layer.unwrap_or(best), candidates, from_random))
 }
 
 /// What [`emergence`] draws, at a layer and in a view.
@@ -218,7 +222,7 @@ fn charts(series: &ProbeSeries, layer: usize, moments: &[usize]) -> [Panel; 2] {
     };
     let retrieval = chart(
         format!("Translations found among {} sentences (P@1)", thousands(series.candidates as u64)),
-        vec![curve("raw", 2, &raw), curve("mean-centred", 3, &centered)],
+        vec![curve("raw", RAW_COLOUR, &raw), curve("mean-centred", RAW_COLOUR + 1, &centered)],
         untrained(raw(first)).into_iter().chain([chance]).collect(),
         rows(&[("raw retrieval", &raw), ("centred retrieval", &centered)]),
     );

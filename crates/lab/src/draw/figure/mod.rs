@@ -27,6 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ColourScheme, Figure, LegendEntry, SeriesMark};
 
+/// The colour of raw retrieval; centred and aligned retrieval have the next two.
+pub(crate) const RAW_COLOUR: usize = 2;
 /// Translation pairs that lines join.
 const JOINED: usize = 16;
 
@@ -74,12 +76,13 @@ fn language_legend(languages: &[String]) -> Vec<LegendEntry> {
     languages.iter().enumerate().map(entry).collect()
 }
 
-/// A share as per cent: whole numbers, and one digit below ten.
+/// A share as per cent: whole numbers, and one digit below ten and where a whole number would say all.
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
         p if p < 0.05 => "0\u{a0}%".to_owned(),
         p if p < 9.95 => format!("{p:.1}\u{a0}%"),
+        p if (99.5..99.95).contains(&p) => format!("{p:.1}\u{a0}%"),
         p => format!("{p:.0}\u{a0}%"),
     }
 }

@@ -48,6 +48,10 @@ fn summary(tested: &[&SectionResults<'_>]) -> String {
         decided(Verdict::Holds) > 0 && decided(Verdict::Fails) == 0
     };
     let all = findings().count();
+    let mut lines = findings().flatten().flatten().map(|line| line.verdict);
+    if lines.all(|line| matches!(line, Verdict::OneSeed | Verdict::TwoSeeds | Verdict::NotTested)) {
+        return format!("No verdicts yet on {all} findings: a verdict takes three seeds");
+    }
     format!(
         "{} of {all} findings hold in at least one test and fail in none",
         findings().filter(holds).count()

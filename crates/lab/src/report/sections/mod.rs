@@ -21,6 +21,8 @@ mod shifted_transfer;
 mod similarity;
 mod transfer;
 
+pub(super) use demo::{DemoMeasure, demo_layer, demo_measures};
+
 use super::data::SettingView;
 use super::exhibit::CaptionedItem;
 use super::finding::PaperClaim;

@@ -1,9 +1,9 @@
 //! One name and one colour for a system, a condition and a language, in every figure and table; and what charts show, in
 //! words.
 
-use terms::{Preset, Task};
+use terms::Preset;
 
-use crate::draw::figure::language_letter;
+use crate::draw::figure::{RAW_COLOUR, language_letter};
 use crate::draw::{Chart, DotChart, DotMark, LineChart, LineSeries, short};
 use crate::report::data::StudyData;
 
@@ -79,10 +79,10 @@ fn is_variant(system: &str) -> bool {
         .contains(&system)
 }
 
-/// Kinds of sentence retrieval have colours of their own in every figure.
+/// Kinds of sentence retrieval have one colour each in every figure, those of the curves of training.
 pub(super) fn kind_colour(kind: &str) -> Option<usize> {
     let place = ["raw", "centred", "aligned"].iter().position(|one| *one == kind_name(kind))?;
-    Some(OTHERS + place)
+    Some(RAW_COLOUR + place)
 }
 
 /// How kinds of retrieval are named in every figure and table.
@@ -231,11 +231,6 @@ fn peaks(charts: &[&LineChart]) -> Vec<String> {
     }
     let joined: Vec<String> = peaks.into_iter().map(|(_, text)| text).collect();
     if joined.is_empty() { vec![] } else { vec![joined.join(", ")] }
-}
-
-/// A score as titles have it.
-pub(super) fn scored(task: Task, value: f64) -> String {
-    valued(task.title(), value)
 }
 
 /// A name and its value, which are not broken over two lines.

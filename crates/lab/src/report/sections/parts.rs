@@ -306,7 +306,7 @@ pub(super) const MORE: fn(f64, f64) -> f64 = |own, other| own - other;
 pub(super) const LESS: fn(f64, f64) -> f64 = |own, other| other - own;
 
 /// The pairs of a measure, those of the papers first.
-pub(super) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {
+pub(in crate::report) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {
     data.levels(measures, "pair", &PAIRS)
 }
 
