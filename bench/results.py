@@ -1,4 +1,4 @@
-"""Writes bench/RESULTS.md from its records: records.toml, speed.json and the titles of notes/.
+"""Writes bench/RESULTS.md from its records: records.toml, speed.json, study/small-means.csv and the titles of notes/.
 
     python bench/results.py            # write it
     python bench/results.py --check    # is it current?
@@ -13,13 +13,14 @@ import tomllib
 from pathlib import Path
 
 import all as comparisons
+import real
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "RESULTS.md"
 
 OPENING = """# Measurements
 
-<!-- Written by bench/results.py from bench/records.toml, bench/speed.json and the titles of bench/notes/: change those. -->
+<!-- Written by bench/results.py from bench/records.toml, bench/speed.json, bench/real.py and the titles of bench/notes/: change those. -->
 
 Each number stands beside the command that prints it, its date and its machine. "Two cores" are two AMD EPYC cores (Zen 4, AVX-512); "one H200" is one NVIDIA H200 with 16 CPU cores. A range is over rounds, seeds or
 days. Programs that are compared run in turns. Retrieval (P@1) is *raw* (cosine of the vectors as they are), *centred* (each language's mean subtracted) or *Procrustes* (after an orthogonal map learned from other pairs).
@@ -39,6 +40,11 @@ ISOGLOSS_DATA=data python bench/all.py
 `--quick` tries everything in a few minutes, `--list` says what can be measured, `--check` whether the tables are current. `isogloss bench` measures a machine alone.
 """
 
+REAL = """## Real languages against the papers
+
+`python bench/real.py` computes these from `bench/study/small-means.csv`. One or two seeds give no verdict: *agrees* is an estimate on the finding's side in most pairs. Chinese NER was trained on WikiAnn and tested on MSRA's news; a study no longer does so.
+"""
+
 
 def row(record):
     """A record as a row of its table; a link to a heading of a note keeps the heading."""
@@ -56,7 +62,7 @@ def document():
     for group in groups:
         parts += [f"## {group}\n", "| what | result | command | when, where | |", "| --- | --- | --- | --- | --- |"]
         parts += [row(record) for record in records if record["group"] == group] + [""]
-    parts += ["## Notes\n"]
+    parts += [REAL, real.table(), "", "## Notes\n"]
     for note in sorted((HERE / "notes").glob("*.md")):
         title = note.read_text().split("\n", 1)[0].removeprefix("# ")
         parts.append(f"- {note.name[:10]} [{title}](notes/{note.name})")

@@ -352,6 +352,32 @@ fn numbers_decide_what_is_said() {
     assert_eq!(verdict(&[], &[0.85, 0.86, 0.84]), ["not tested", "not tested"]);
 }
 
+/// Default has all text that there is; text of another domain is less, and so is compared with as much of one domain.
+#[test]
+fn amounts_of_real_text_are_not_taken_for_domains() {
+    let kept = |pair: &str, conditions: &[(&str, &[f64])]| {
+        let mut records = entities("table-1", conditions);
+        for record in &mut records {
+            record.factors.insert("pair".into(), pair.into());
+            record.factors.insert("language".into(), pair.split('-').next_back().unwrap().into());
+        }
+        let report = ReportPage::of(&records, &[]);
+        let found = finding(&report, "domain", "A difference in domain costs little");
+        (found.verdict, found.strength.clone())
+    };
+    let steady: &[f64] = &[0.80, 0.81, 0.79];
+    let less: &[f64] = &[0.60, 0.61, 0.59];
+    let untrained: &[f64] = &[0.05, 0.04, 0.06];
+    let all = [("default", steady), ("wiki-cc", less), ("untrained", untrained)];
+    assert_eq!(kept("qaa-qab", &all).0, "fails", "invented text is of one amount");
+    let (verdict, reason) = kept("en-fr", &all);
+    assert_eq!(verdict, "not measured");
+    assert!(reason.contains("default-equal"), "{reason}");
+    let equal: &[f64] = &[0.61, 0.60, 0.60];
+    let equal = [&all[..], &[("default-equal", equal)]].concat();
+    assert_eq!(kept("en-fr", &equal).0, "holds");
+}
+
 /// Titles are answers: they change with the numbers.
 #[test]
 fn titles_state_what_was_found() {

@@ -66,15 +66,11 @@ fn nli_files(part: &str, language: &str) -> Vec<String> {
     }
 }
 
-/// WikiAnn, in the splits of Rahimi et al. 2019 (PAN-X of XTREME) or of the original; for test in Chinese the
-/// data of SIGHAN 2006, as in Conneau et al. 2020. Where a language has a development file only, its test
-/// file is the same; where something is chosen on it, its halves are taken.
+/// WikiAnn, in the splits of Rahimi et al. 2019 (PAN-X of XTREME) or of the original. Where a language has a
+/// development file only, its test file is the same, and its halves are taken.
 fn ner_files(part: &str, language: &str) -> Vec<String> {
     let panx = |part: &str| format!("ner/panx-{part}-{language}.tsv");
     match part {
-        "test" if language == "zh" => {
-            vec![format!("ner/msra-test-{language}.txt"), panx("test"), panx("dev")]
-        }
         "test" => vec![panx("test"), format!("ner/wikiann-test-{language}.txt"), panx("dev")],
         _ => vec![panx(part)],
     }
@@ -136,14 +132,16 @@ impl Task {
         self.row().kind
     }
 
-    /// The same for the source language, given the targets: English NER for Chinese alone is CoNLL 2003's,
-    /// where it is there, as in Conneau et al. 2020.
-    pub fn source_files(self, part: &str, source: &str, targets: &[String]) -> Vec<String> {
-        let own = self.files(part, source);
-        let chinese = !targets.is_empty() && targets.iter().all(|target| is_chinese(target));
-        match self == Task::Ner && source == "en" && chinese {
-            false => own,
-            true => std::iter::once(format!("ner/conll2003-{part}-en.txt")).chain(own).collect(),
+    /// The name of its labelled file in the data set that Conneau et al. 2020 take in place of that of
+    /// [`Task::files`], where they do: NER in English and Chinese is of CoNLL 2003 and of SIGHAN 2006 (MSRA).
+    /// Data sets differ in their labels and texts, so that either all files of a transfer are of it or none is.
+    pub fn other_file(self, part: &str, language: &str) -> Option<String> {
+        match (self, part) {
+            (Self::Ner, _) if language == "en" => Some(format!("ner/conll2003-{part}-en.txt")),
+            (Self::Ner, "test") if is_chinese(language) => {
+                Some(format!("ner/msra-test-{language}.txt"))
+            }
+            _ => None,
         }
     }
 
@@ -183,13 +181,11 @@ mod tests {
             assert_eq!(task.name(), format!("{task:?}").to_lowercase());
             assert!(!task.files("test", "fr").is_empty());
         }
-        let of = |targets: &[&str]| {
-            let targets: Vec<String> = targets.iter().map(|&target| target.to_owned()).collect();
-            Task::Ner.source_files("train", "en", &targets).remove(0)
-        };
-        assert_eq!(of(&["zh"]), "ner/conll2003-train-en.txt");
-        assert_eq!(of(&["fr", "zh"]), "ner/panx-train-en.tsv");
-        assert_eq!(Task::Ner.files("test", "zh")[0], "ner/msra-test-zh.txt");
+        let other = |part, language| Task::Ner.other_file(part, language);
+        assert_eq!(other("train", "en").unwrap(), "ner/conll2003-train-en.txt");
+        assert_eq!(other("test", "zh").unwrap(), "ner/msra-test-zh.txt");
+        assert_eq!((other("dev", "zh"), other("test", "fr")), (None, None));
+        assert_eq!(Task::Ner.files("test", "zh")[0], "ner/panx-test-zh.tsv");
         assert!("tag".parse::<Task>().unwrap_err().ends_with("nli, ner, parse, pos, classify"));
     }
 }

@@ -381,20 +381,30 @@ impl LanguageData {
         }
         let source = self.source.as_str();
         let (mut flags, mut missing) = (Vec::new(), Vec::new());
-        let find = |part: &str, language: &str| {
-            let names = self.task_names(task, part, language);
-            let lost = || format!("{task} of {language}: there is no {}", self.shown(&names[0]));
-            self.existing(&names).ok_or_else(lost)
+        // Of another data set only where all its files are there, the source's and the targets': data sets differ in
+        // their labels and texts, and a loss from one to another would be taken for a loss from language to language.
+        let other = |part: &str, language: &str| {
+            let path = self.data()?.join(task.other_file(part, language)?);
+            path.is_file().then(|| CommandArg::file(path))
         };
         let parts = ["train", "dev", "test"];
-        // Of another data set only where all its parts are there, since data sets differ in their labels.
-        let preferred = |part: &str| task.source_files(part, source, &self.targets).swap_remove(0);
-        let there = |data: &Path| parts.iter().all(|part| data.join(preferred(part)).is_file());
-        let of_preferred = self.data().is_some_and(there);
-        let [train, dev, test] = parts.map(|part| match self.data().filter(|_| of_preferred) {
-            Some(data) => Ok(CommandArg::file(data.join(preferred(part)))),
-            None => find(part, source),
-        });
+        let of_other = parts.iter().all(|part| other(part, source).is_some())
+            && self.targets.iter().all(|target| other("test", target).is_some());
+        let find = |part: &str, language: &str| {
+            let names = self.task_names(task, part, language);
+            let lost = || {
+                let line = format!("{task} of {language}: there is no {}", self.shown(&names[0]));
+                match other(part, language).and(task.other_file(part, language)) {
+                    Some(name) => {
+                        format!("{line}, and {name} is of another data set than {source}'s")
+                    }
+                    None => line,
+                }
+            };
+            let known = if of_other { other(part, language) } else { self.existing(&names) };
+            known.ok_or_else(lost)
+        };
+        let [train, dev, test] = parts.map(|part| find(part, source));
         let (train, dev, test) = (train?, dev?, test?);
         let own = |flag: &str, file: CommandArg| -> [CommandArg; 2] {
             [flag.into(), file.after(&format!("{source}="))]
@@ -407,13 +417,9 @@ impl LanguageData {
         }
         let mut found = 0;
         for target in &self.targets {
-            let dev = match purpose {
-                TaskUse::Transfer => None,
-                TaskUse::Unshifted | TaskUse::Shift => Some(find("dev", target)),
-            };
-            let (test, dev) = match (find("test", target), dev.transpose()) {
-                (Ok(test), Ok(dev)) => (test, dev),
-                (Err(line), _) | (_, Err(line)) => {
+            let test = match find("test", target) {
+                Ok(test) => test,
+                Err(line) => {
                     missing.push(line);
                     continue;
                 }
@@ -422,12 +428,15 @@ impl LanguageData {
             let named = |flag: &str, file: CommandArg| -> [CommandArg; 2] {
                 [flag.into(), file.after(&format!("{target}="))]
             };
-            match dev {
-                // One file only: its halves, so that no weight is chosen on what is reported.
-                Some(dev) if dev == test => flags.extend(named("--halves", test)),
-                Some(dev) if purpose == TaskUse::Shift => {
+            match (find("dev", target), purpose) {
+                (Ok(dev), TaskUse::Shift) if dev != test => {
                     flags.extend(named("--dev", dev));
                     flags.extend(named("--test", test));
+                }
+                // One file only: a half of it is for choosing, in whichever study, and the other is reported.
+                (Ok(dev), _) if dev == test => flags.extend(named("--halves", test)),
+                (Err(_), TaskUse::Shift | TaskUse::Unshifted) => {
+                    flags.extend(named("--halves", test));
                 }
                 _ => flags.extend(named("--test", test)),
             }

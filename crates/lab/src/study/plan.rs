@@ -49,6 +49,9 @@ impl StudyPlan {
         let (settings, longest) = (study.at(scale), common_positions(study, scale));
         for (number, &seed) in settings.seeds.as_ref().unwrap_or(&study.seeds).iter().enumerate() {
             for system in study.compared() {
+                if is_the_same_invented(study, &system) {
+                    continue;
+                }
                 let Some((system, finetuning_only)) = of_seed(system, number) else { continue };
                 for mut materials in choices(study, &mut planner, (scale, seed), &system)? {
                     if system.model == SystemKind::Given {
@@ -87,6 +90,18 @@ impl StudyPlan {
         let (name, invented) = (study.name.clone(), study.real.is_none());
         Ok(Self { study: name, scale, steps, extractions, invented, settings, skipped })
     }
+}
+
+/// Whether a system whose text is cut to an equal amount is another one of the study, since invented text is of equal amount in
+/// all domains: one encoder would be two conditions.
+fn is_the_same_invented(study: &Study, system: &System) -> bool {
+    let uncut = System { factors: Factors::new(), equal_text: false, ..system.clone() };
+    study.real.is_none()
+        && system.equal_text
+        && study
+            .compared()
+            .into_iter()
+            .any(|other| uncut == System { factors: Factors::new(), ..other })
 }
 
 /// A system as a seed has it, and whether only its fine-tuning differs from that of the first seed. Of several folders of a
@@ -989,6 +1004,76 @@ mod tests {
         assert_eq!(levels(&plan, "task"), ["nli", "parse"]);
     }
 
+    /// Data sets differ in labels and texts: all files of a transfer are of one, or it is left out and a line says why.
+    #[test]
+    fn entities_are_learned_and_tested_on_one_data_set() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "zh"]);
+        for side in ["eng", "cmn"] {
+            let name = format!("tatoeba/tatoeba.cmn-eng.{side}");
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let languages = vec!["en".to_owned(), "zh".to_owned()];
+        let planned = |name: &str| {
+            let real = RealLanguages {
+                languages: languages.clone(),
+                pairs: Vec::new(),
+                ..en_fr(folder.path())
+            };
+            let study = Study {
+                worlds: Vec::new(),
+                real: Some(real),
+                seeds: vec![1],
+                ..Study::find(name).unwrap()
+            };
+            let mut study = study;
+            study.choose_tasks(&[Task::Ner]);
+            planned(&study, Scale::Tiny).unwrap()
+        };
+        let file = |name: &str| folder.path().join("ner").join(name);
+        let add = |name: &str| std::fs::write(file(name), "").unwrap();
+        // The files of every transfer, by flag.
+        let read = |name: &str| -> std::collections::BTreeSet<String> {
+            let commands = commands(&planned(name));
+            let transfers = commands.iter().filter(|one| one.starts_with("transfer --task ner"));
+            let words =
+                transfers.flat_map(|one| one.split(" --")).filter(|word| word.contains("/ner/"));
+            words
+                .map(|word| word.replace(&format!("{}/ner/", folder.path().display()), ""))
+                .collect()
+        };
+        let of = |files: &[&str]| files.iter().map(|&file| file.to_owned()).collect();
+        add("msra-test-zh.txt");
+        let wikiann =
+            ["train en=panx-train-en.tsv", "dev en=panx-dev-en.tsv", "test en=panx-test-en.tsv"];
+        assert_eq!(read("anchors"), of(&[&wikiann[..], &["test zh=panx-test-zh.tsv"]].concat()));
+        // What is chosen on the one half is not reported on it, in whichever study.
+        std::fs::remove_file(file("panx-test-zh.tsv")).unwrap();
+        for study in ["anchors", "shifted-transfer"] {
+            let halved = of(&[&wikiann[..], &["halves zh=panx-dev-zh.tsv"]].concat());
+            assert_eq!(read(study), halved, "{study}");
+        }
+        std::fs::remove_file(file("panx-dev-zh.tsv")).unwrap();
+        let skipped = planned("anchors").skipped.join("; ");
+        assert!(
+            skipped.contains("ner/msra-test-zh.txt is of another data set than en's"),
+            "{skipped}"
+        );
+        assert!(read("anchors").is_empty());
+        ["train", "dev", "test"].iter().for_each(|part| add(&format!("conll2003-{part}-en.txt")));
+        let conll = [
+            "train en=conll2003-train-en.txt",
+            "dev en=conll2003-dev-en.txt",
+            "test en=conll2003-test-en.txt",
+        ];
+        for (study, zh) in [
+            ("anchors", "test zh=msra-test-zh.txt"),
+            ("shifted-transfer", "halves zh=msra-test-zh.txt"),
+        ] {
+            assert_eq!(read(study), of(&[&conll[..], &[zh]].concat()), "{study}");
+        }
+    }
+
     /// The source's development set chooses the epoch, so that the same file is no test set.
     #[test]
     fn the_source_is_not_tested_on_what_its_epoch_is_chosen_on() {
@@ -1027,17 +1112,42 @@ mod tests {
         std::fs::create_dir(folder.path().join("panlex")).unwrap();
         std::fs::write(folder.path().join("panlex/en-fr.tsv"), "").unwrap();
         assert!(anchors(folder.path()).contains("panlex/en-fr.tsv"));
-        let study = real(folder.path(), "domain");
-        let plan = StudyPlan::of(&study, Scale::Small, CPU, &mut |_, files, most| {
-            let docs = files[0].display().to_string().contains("docs");
-            Ok(most.min(if docs { 300_000 } else { 700_000 }))
-        });
-        let plan = plan.unwrap();
-        for preset in ["--preset default ", "--preset wiki-cc "] {
-            let mut trained = commands(&plan).into_iter().filter(|one| one.contains(preset));
-            assert!(trained.all(|one| one.contains("text.sample_of.fr=300000")), "{preset}");
+        // Default has all of its text too, where it is compared with other conditions than the other domain.
+        for (name, all) in [("domain", 0), ("table-1", 1)] {
+            let study = Study { seeds: vec![1], ..real(folder.path(), name) };
+            let plan = StudyPlan::of(&study, Scale::Small, CPU, &mut |_, files, most| {
+                let docs = files[0].display().to_string().contains("docs");
+                Ok(most.min(if docs { 300_000 } else { 700_000 }))
+            });
+            let plan = plan.unwrap();
+            let trained = |preset: &str, equal: bool| {
+                let equal = |one: &&String| one.contains("text.sample_of.fr=300000") == equal;
+                let commands = commands(&plan);
+                commands.iter().filter(|one| one.contains(preset)).filter(equal).count()
+            };
+            assert_eq!(
+                ["--preset default ", "--preset wiki-cc "].map(|of| trained(of, true)),
+                [1; 2]
+            );
+            assert_eq!(trained("--preset default ", false), all, "{name}");
+            let conditions = levels(&plan, "condition");
+            assert!(
+                ["default-equal", "untrained", "wiki-cc"]
+                    .iter()
+                    .all(|of| conditions.contains(&(*of).to_owned()))
+            );
+            assert_eq!(conditions.contains(&"default".to_owned()), all == 1, "{name}");
         }
-        assert_eq!(levels(&plan, "condition"), ["default-equal", "untrained", "wiki-cc"]);
+        // Invented text is of one amount: what would be one encoder under two names is one condition.
+        for (name, wanted) in [("domain", "default-equal"), ("table-1", "default")] {
+            let conditions =
+                levels(&planned(&Study::find(name).unwrap(), Scale::Tiny).unwrap(), "condition");
+            let own: Vec<&String> = conditions
+                .iter()
+                .filter(|of| of.starts_with("default") && !of.contains("anchors"))
+                .collect();
+            assert_eq!(own, [wanted], "{name}");
+        }
     }
 
     /// Vectors of different vocabularies are compared on a common one too.

@@ -97,8 +97,8 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
             criterion: Criterion::Above(LITTLE),
             measure: |view| {
                 let data = view.studies(&OF_DOMAIN);
-                let line = kept(&data, "wiki-cc", one_domain(&data));
-                line.against(trained(&data, "wiki-cc")).alone()
+                let Some(whole) = one_domain(view, &data) else { return more_text().alone() };
+                kept(&data, "wiki-cc", whole).against(trained(&data, "wiki-cc")).alone()
             },
         },
         PaperClaim {
@@ -120,7 +120,7 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
             criterion: Criterion::Above(0.0),
             measure: |view| {
                 let data = view.studies(&OF_DOMAIN);
-                let whole = one_domain(&data);
+                let Some(whole) = one_domain(view, &data) else { return more_text().alone() };
                 let loss = |task| {
                     task_transfer(&data, whole, task)
                         .minus(&task_transfer(&data, "wiki-cc", task))
@@ -135,7 +135,9 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
     fails: "A difference in domain costs transfer",
     numbers: |view| {
         let data = view.studies(&OF_DOMAIN);
-        compared(&data, &[(one_domain(&data), "one domain"), ("wiki-cc", "two")])
+        let one = one_domain(view, &data)
+            .map_or(("default", "all text of one domain"), |one| (one, "one domain"));
+        compared(&data, &[one, ("wiki-cc", "two")])
     },
     show: |id, view| {
         let own = &["default", "default-equal", "wiki-cc", UNTRAINED];
@@ -347,10 +349,24 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
     },
 };
 
-/// The condition beside `wiki-cc`: text of one domain in the same amount, or all of it.
-fn one_domain(data: &StudyData<'_>) -> &'static str {
-    let equal = data.levels_among("condition", &[("condition", "default-equal")]);
-    if equal.is_empty() { "default" } else { "default-equal" }
+/// The condition beside `wiki-cc`: text of one domain in the same amount. Invented text is of one amount; of real text,
+/// Default has all that there is, and a difference from it would be of amount as much as of domain.
+fn one_domain(view: &SettingView<'_>, data: &StudyData<'_>) -> Option<&'static str> {
+    let measured =
+        |condition| !data.levels_among("condition", &[("condition", condition)]).is_empty();
+    let confounded = !view.setting.invented && measured("default");
+    match measured("default-equal") {
+        true => Some("default-equal"),
+        false => (!confounded).then_some("default"),
+    }
+}
+
+/// The line of a claim about domains where amounts of text differ too.
+fn more_text() -> ClaimLine {
+    ClaimLine::new(
+        "",
+        Evidence::Void("Default has more text here than Wiki-CC: `default-equal` was not run"),
+    )
 }
 
 /// The transfer above chance of some conditions, and of the untrained encoder, in words.
