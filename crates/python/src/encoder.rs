@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use models::PretrainedModel;
 use models::masked::predict_masked;
-use models::sentences::{EncodedLines, encode_lines};
+use models::sentences::{self, EncodedLines, encode_lines};
 use models::states::Pooling;
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
@@ -14,13 +14,14 @@ use shift::shifter::{ShiftKind, Shifter};
 use shift::token_sets::TokenSets;
 use shift::translate::{ShiftDirection, TranslatedSentence, TranslationResult, translate};
 use tensor::Device;
-use text::{Corpus, LineRules, Selection, Subset, TextSource};
+use text::{Corpus, LineRules, Selection, Subset, TextSource, TsvColumns};
 
 use crate::errors::Failure;
 use crate::values::dictionary;
 use crate::work::{self, Watched};
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(sentences_of, module)?)?;
     module.add_class::<LoadedModel>()?;
     module.add_class::<LoadedMeans>()
 }
@@ -233,6 +234,16 @@ impl LoadedModel {
         })?;
         dictionary(py, &result)
     }
+}
+
+/// The sentences of a file, as `isogloss encode` reads them.
+#[pyfunction]
+fn sentences_of(py: Python<'_>, path: String) -> PyResult<Vec<String>> {
+    work::run(py, usize::MAX, move |_| {
+        let source = sentences::open(&[path], &TsvColumns::default())?;
+        let lines = sentences::lines(&source).collect::<Result<_, _>>()?;
+        Ok(lines)
+    })
 }
 
 /// Text of a language as the model's vocabulary prepares it.

@@ -1,8 +1,10 @@
 //! Arrays of Python as matrices: f16, f32 and f64 of any strides, read-only or not, and whatever NumPy makes an array of (lists,
-//! tensors of other libraries in the host's memory).
+//! tensors of other libraries in the host's memory); or a path, whose file is read as the command line reads it.
 //!
 //! Values are copied once, as f32, which is what is computed with: work must own what it reads, since Ctrl-C may leave it behind
 //! and the caller may change the array meanwhile.
+
+use std::path::PathBuf;
 
 use arrays::{Matrix, Stack};
 use half::f16;
@@ -19,8 +21,11 @@ use crate::errors::Failure;
 /// Values from which on a copy is made by several threads.
 const LARGE: usize = 1 << 20;
 
-/// The layers of an array: rows x dim, layers x rows x dim, or a list of the former.
+/// The layers of an array: rows x dim, layers x rows x dim, or a list of the former; or of a file.
 pub(crate) fn stack(name: &str, array: &Bound<'_, PyAny>) -> PyResult<Stack> {
+    if let Some(stack) = of_file(array)? {
+        return Ok(stack);
+    }
     let layers = match array.cast::<PyList>() {
         Ok(list) if is_list_of_layers(list) => {
             let layer = |(number, layer): (usize, Bound<'_, PyAny>)| {
@@ -56,8 +61,21 @@ fn is_list_of_layers(list: &Bound<'_, PyList>) -> bool {
     list.iter().next().and_then(dimensions) == Some(2)
 }
 
+/// The layers of a file that is named by a string or another path; none of what is no path.
+fn of_file(array: &Bound<'_, PyAny>) -> PyResult<Option<Stack>> {
+    let Ok(path) = array.extract::<PathBuf>() else { return Ok(None) };
+    Ok(Some(array.py().detach(|| Stack::open(&path)).map_err(Failure::from)?))
+}
+
 /// One matrix: rows x dim.
 pub(crate) fn matrix(name: &str, array: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+    if let Some(stack) = of_file(array)? {
+        let [layers, rows, dim] = [stack.layers(), stack.rows(), stack.dim(0)];
+        return match layers {
+            1 => Ok(stack.read(0, 0..rows).map_err(Failure::from)?),
+            _ => Err(wrong_shape(name, &[layers, rows, dim], "rows x dim")),
+        };
+    }
     let (shape, values) = read(name, array)?;
     match *shape.as_slice() {
         [rows, dim] => Ok(Matrix::new(rows, dim, values)),
