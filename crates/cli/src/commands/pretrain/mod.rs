@@ -229,7 +229,7 @@ fn long_help() -> String {
 
 impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        match Together::find(self.ranks, self.shard_optimizer)? {
+        match Together::find(self.ranks, self.shard_optimizer, &self.out)? {
             None => self.train(None),
             Some(together) => together.run(|ranks| match ranks.rank() {
                 0 => self.train(Some(ranks)),

@@ -1,6 +1,7 @@
 //! Several processes that train one encoder: how this one finds the others, and how it ends when one of them is lost.
 
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::process::exit;
 use std::sync::Arc;
 
@@ -20,8 +21,12 @@ pub(super) struct Together {
 
 impl Together {
     /// Finds the others: those of the launcher, or as many on this machine as are asked for; none where this process is by
-    /// itself. What rank 0 says of sharding the optimiser's state holds for all.
-    pub(super) fn find(asked: Option<usize>, shard: bool) -> Result<Option<Self>, Failure> {
+    /// itself. What rank 0 says of sharding the optimiser's state holds for all. The folder is the run's.
+    pub(super) fn find(
+        asked: Option<usize>,
+        shard: bool,
+        folder: &Path,
+    ) -> Result<Option<Self>, Failure> {
         let launched = Placement::from_environment()?;
         match (launched, asked) {
             (_, Some(0)) => Err(Failure::Usage("--ranks 0: give at least one".to_owned())),
@@ -35,7 +40,8 @@ impl Together {
                 if placement.rank > 0 {
                     say::be_quiet();
                 }
-                let ranks = Ranks::meet(placement, on_loss())?.with_sharded_optimizer(shard);
+                let ranks = Ranks::meet(placement, folder, on_loss())?;
+                let ranks = ranks.with_sharded_optimizer(shard);
                 Ok(Some(Self { ranks: Arc::new(ranks), _local: None }))
             }
             (_, None) => Ok(None),
