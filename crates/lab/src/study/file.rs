@@ -75,7 +75,7 @@ pub enum StudyEvaluation {
     AlignContexts,
     /// CKA, layer by layer (Conneau et al. 2020, §5.2).
     Similarity,
-    /// Nine measures of similarity, layer by layer.
+    /// Measures of similarity, layer by layer.
     SimilarityMeasures,
     /// Word translation without a map (Liu et al. 2020, §3).
     WordRetrieval,
