@@ -26,6 +26,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use serde_json::Value;
 use tensor::DeviceFault;
@@ -94,8 +95,28 @@ pub fn run(program: PathBuf, typed: Vec<OsString>) -> u8 {
         Err(payload) => panic::resume_unwind(payload),
     });
     match result {
-        Ok(outcome) => outcome.print(arguments.json),
+        Ok(outcome) => {
+            say_unknown();
+            outcome.print(arguments.json)
+        }
         Err(failure) => failure.print(),
+    }
+}
+
+/// The share of unknown subwords above which text may be of another language than the model.
+const MANY_UNKNOWN: f64 = 0.01;
+
+/// Says how much of the text that was read the vocabulary does not know.
+fn say_unknown() {
+    for (language, counts) in text::take_unknown_counts() {
+        let share = 100.0 * counts.share();
+        say!("{language}: {share:.2} % of {} tokens unknown", counts.subwords);
+        if counts.share() > MANY_UNKNOWN {
+            say!(
+                "warning: the vocabulary does not know {share:.1} % of the tokens of {language}, whose vectors say little; is \
+                 the text in that language and script, and the model trained on it?"
+            );
+        }
     }
 }
 
@@ -126,12 +147,12 @@ pub struct CallResult {
 /// Where the words are no command, or the command fails.
 pub fn call(words: Vec<OsString>, host: Arc<dyn Host>) -> Result<CallResult, CallFailure> {
     let words = std::iter::once("isogloss".into()).chain(words);
-    let arguments = parse(overrides::rewrite(words)).map_err(|error| CallFailure {
-        message: error.to_string().trim().to_owned(),
-        usage: true,
-        key: None,
-    })?;
-    match host::with(host, || arguments.command.run()) {
+    let arguments = parse(overrides::rewrite(words)).map_err(|error| of_words(&error))?;
+    files::on_warning(|text| say!("warning: {text}"));
+    // What other callers of this process have encoded is not this command's.
+    text::take_unknown_counts();
+    let run = || arguments.command.run().inspect(|_| say_unknown());
+    match host::with(host, run) {
         Ok(outcome) => {
             let finished = outcome.is_finished();
             Ok(CallResult { json: outcome.json().clone(), finished })
@@ -142,6 +163,32 @@ pub fn call(words: Vec<OsString>, host: Arc<dyn Host>) -> Result<CallResult, Cal
         }
         Err(Failure::Library { message, usage, key }) => Err(CallFailure { message, usage, key }),
     }
+}
+
+/// What is wrong with the words, for a program that gave them: no usage line, no word of `--help`, the flag as a key.
+fn of_words(error: &clap::Error) -> CallFailure {
+    let text = |kind: ContextKind| error.get(kind).map(ToString::to_string);
+    let flag = text(ContextKind::InvalidArg);
+    let key = flag.as_deref().and_then(|flag| {
+        let name = flag.trim_start_matches('-').split([' ', '=', '[', '<']).next()?;
+        (!name.is_empty()).then(|| name.replace('-', "_"))
+    });
+    let message = match (&key, text(ContextKind::InvalidValue), error.get(ContextKind::ValidValue))
+    {
+        (Some(key), Some(value), Some(ContextValue::Strings(valid))) if !valid.is_empty() => {
+            format!("{key}: there is no `{value}`; give {}", valid.join(", "))
+        }
+        _ => {
+            let rendered = error.to_string();
+            let lines = rendered.lines().map(str::trim).filter(|line| {
+                !line.is_empty()
+                    && !line.starts_with("Usage:")
+                    && !line.starts_with("For more information")
+            });
+            lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+        }
+    };
+    CallFailure { message, usage: true, key }
 }
 
 #[cfg(test)]

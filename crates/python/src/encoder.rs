@@ -59,8 +59,8 @@ struct LoadedMeans {
     device: Device,
 }
 
-/// Vectors of sentences, tokens of each, and how many sentences were truncated.
-type Encoded<'py> = (Bound<'py, PyArray3<f32>>, Vec<usize>, usize);
+/// Vectors of sentences, tokens of each, how many sentences were truncated, and the share of unknown subwords.
+type Encoded<'py> = (Bound<'py, PyArray3<f32>>, Vec<usize>, usize, f64);
 
 fn lock(model: &Mutex<PretrainedModel>) -> MutexGuard<'_, PretrainedModel> {
     // What a forward pass leaves behind when it unwinds is no part of the model.
@@ -131,7 +131,7 @@ impl LoadedModel {
             let place = (language.as_str(), "texts");
             Ok(encode_lines(model, place, &texts, (&layers, pooling), show)?)
         })?;
-        let EncodedLines { layers, lengths, truncated } = encoded;
+        let EncodedLines { layers, lengths, truncated, unknown_share } = encoded;
         let rows = layers.first().map_or(0, Vec::len) / self.dim;
         // One layer is handed over as it is; several become one array.
         let values = match <[Vec<f32>; 1]>::try_from(layers) {
@@ -139,7 +139,7 @@ impl LoadedModel {
             Err(layers) => layers.concat(),
         };
         let array = PyArray1::from_vec(py, values).reshape([count, rows, self.dim])?;
-        Ok((array, lengths, truncated))
+        Ok((array, lengths, truncated, unknown_share))
     }
 
     /// The subwords of each text, special tokens left out.

@@ -96,6 +96,13 @@ def test_wrong_keys_are_refused_with_their_names(world, tmp_path):
     with pytest.raises(isogloss.UsageError) as raised:
         isogloss.pretrain({"adam": {"lr": -1.0}}, out=tmp_path / "run", world=world)
     assert "lr" in str(raised.value)
+    for wrong, key, reason in [
+        (dict(scale="huge"), "scale", "there is no `huge`; give tiny"),
+        (dict(steps="many"), "steps", "'many'"),
+    ]:
+        with pytest.raises(isogloss.UsageError, match=reason) as raised:
+            isogloss.pretrain(out=tmp_path / "run", world=world, **wrong)
+        assert raised.value.key == key and "--help" not in str(raised.value)
     assert not (tmp_path / "run").exists()
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import isogloss
 import numpy as np
@@ -79,6 +80,15 @@ def test_columns_and_files_of_sentences_are_read_as_they_are(tmp_path, encoder):
     for texts in (frame["sentence"], frame["sentence"].astype(object), np.array(TEXTS), np.array(TEXTS, dtype=object), tuple(TEXTS),
                   iter(TEXTS), path, str(path)):
         assert (encoder.encode(texts).vectors == expected).all()
+
+
+def test_unknown_tokens_are_counted_and_remarked_on(encoder):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert encoder.encode(TEXTS).unknown_share == 0
+    with pytest.warns(UserWarning, match="does not know 50.0% of the tokens"):
+        found = encoder.encode(["the \u4f60", "\u4f60 cat"])
+    assert found.unknown_share == 0.5
 
 
 @pytest.mark.parametrize("texts, reason", [

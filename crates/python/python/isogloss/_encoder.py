@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -38,6 +39,8 @@ def _layers(layer: Layers, above: int) -> list[int]:
     return sorted(set(chosen))
 
 
+#: The share of unknown tokens above which there is a warning.
+_MANY_UNKNOWN = 0.01
 #: Endings by which a string is the name of a file and no sentence.
 _FILES = (".txt", ".tsv", ".csv", ".jsonl", ".json", ".gz", ".zst")
 
@@ -80,7 +83,8 @@ class Encoding(Result):
     """The vectors of sentences.
 
     ``vectors`` is layers x rows x dimension, or rows x dimension of one layer; ``lengths`` has the tokens of each sentence, special tokens
-    left out. Fields: ``layers``, ``truncated`` (sentences that were longer than the model reads), ``model`` (the fingerprint of the weights).
+    left out. Fields: ``layers``, ``truncated`` (sentences that were longer than the model reads), ``unknown_share`` (of the tokens, those that
+    the vocabulary does not know; a warning above 1 %), ``model`` (the fingerprint of the weights).
     NumPy takes the result for ``vectors``.
     """
 
@@ -239,10 +243,14 @@ class Encoder:
         """
         layers = _layers(layer, self.layers)
         found = self._loaded.encode(_texts(texts), self._language(lang), layers, pool)
-        vectors, lengths, truncated = found
+        vectors, lengths, truncated, unknown = found
+        if unknown > _MANY_UNKNOWN:
+            reason = f"the vocabulary does not know {unknown:.1%} of the tokens, whose vectors say little"
+            warnings.warn(f"{reason}; is the text in a language and script of the model?", stacklevel=2)
         fields = {
             "layers": layers,
             "truncated": truncated,
+            "unknown_share": unknown,
             "model": self.fingerprint,
             "signature": f"encode|pool:{pool}|layers:{','.join(map(str, layers))}|v{_isogloss.__version__}",
         }
