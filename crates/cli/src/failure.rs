@@ -1,4 +1,4 @@
-//! How a command fails: used wrongly (exit code 2), failed (1) or interrupted (130).
+//! How a command fails: used wrongly (exit code 2), failed (1) or interrupted (130; 143 and 129 by SIGTERM and SIGHUP).
 //!
 //! Libraries say through [`Fault`] whether a request was wrong and which configuration key is to
 //! blame; here the key becomes the flag that sets it, where the command has one.

@@ -2,7 +2,7 @@
 //!
 //! Each command lives in its own file under `commands/` and returns an `outcome::Outcome`; this file only
 //! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed,
-//! 2 used wrongly, 130 interrupted). It is a library so that the Python package has the same command without
+//! 2 used wrongly, 130 interrupted, 143 and 129 by SIGTERM and SIGHUP). It is a library so that the Python package has the same command without
 //! a second program in its wheel.
 
 // Lines on standard error go through `say!`, which outlives their reader.
@@ -26,7 +26,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use serde_json::Value;
 use tensor::DeviceFault;
@@ -66,7 +66,17 @@ fn definition() -> clap::Command {
 /// A command line as typed values.
 fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     let mut definition = definition();
-    let mut matches = definition.try_get_matches_from_mut(words)?;
+    let words: Vec<OsString> = words.into_iter().collect();
+    // Results, configurations and the commands of studies are text, and name the files of this command: refused here,
+    // and not by the last line of a day's work.
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut named = words.iter().skip(1).map(OsString::as_os_str).chain([here.as_os_str()]);
+    if let Some(other) = named.find(|name| name.to_str().is_none()) {
+        let message =
+            format!("{other:?} is not UTF-8; rename it, or give a link to it another name\n");
+        return Err(definition.error(ErrorKind::InvalidUtf8, message));
+    }
+    let mut matches = definition.try_get_matches_from_mut(&words)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition))
 }
 
@@ -255,6 +265,33 @@ mod tests {
         }
         documents.sort();
         documents
+    }
+
+    /// Every command, with every flag and every argument that takes a value.
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_is_not_utf_8_is_refused_before_any_work() {
+        use std::os::unix::ffi::OsStringExt;
+        let bad = |before: &str| OsString::from_vec([before.as_bytes(), b"\xff/run"].concat());
+        let mut open = vec![(vec![OsString::from("isogloss")], definition())];
+        let mut tried = 0;
+        while let Some((words, command)) = open.pop() {
+            for inner in command.get_subcommands() {
+                open.push(([&words[..], &[inner.get_name().into()]].concat(), inner.clone()));
+            }
+            for argument in command.get_arguments().filter(|one| one.get_action().takes_values()) {
+                let flag = argument.get_long().map(|long| format!("--{long}="));
+                for value in
+                    ["", "qaa="].map(|before| bad(&(flag.clone().unwrap_or_default() + before)))
+                {
+                    let typed = [&words[..], &[value]].concat();
+                    let error = parse(overrides::rewrite(typed)).err().expect("it is refused");
+                    assert_eq!((error.kind(), error.exit_code()), (ErrorKind::InvalidUtf8, 2));
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 1000, "only {tried} were tried");
     }
 
     #[test]

@@ -139,7 +139,7 @@ pub struct SimplificationTable {
 impl SimplificationTable {
     /// Reads a table of two columns, one character each, with a tab between.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).at(path, "read")?;
+        let text = files::limits::read_text(path).at(path, "read")?;
         Self::parse(&text, &path.display().to_string())
     }
 

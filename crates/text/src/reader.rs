@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -273,11 +273,31 @@ fn spool_standard_input() -> Result<NamedFile> {
 }
 
 /// Copies what can be read once only to a temporary file.
-fn spool(name: &str, mut reader: impl Read) -> Result<NamedFile> {
+fn spool(name: &str, reader: impl Read) -> Result<NamedFile> {
     let folder = ScratchFolder::new()?;
     let path = folder.path().join("text");
     let mut file = File::create_new(&path).at(&path, "make")?;
-    io::copy(&mut reader, &mut file).at(&path, "copy standard input or a pipe to")?;
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    // What has no end has lines at least, where it is text; `/dev/zero` would fill the disk.
+    let (mut line, longest) = (0, limits::most_unpacked(0));
+    loop {
+        let buffer = reader.fill_buf().at(name, "read")?;
+        if buffer.is_empty() {
+            break;
+        }
+        file.write_all(buffer).at(&path, "copy standard input or a pipe to")?;
+        let read = buffer.len();
+        line = match memchr::memrchr(b'\n', buffer) {
+            Some(end) => (read - end) as u64,
+            None => line + read as u64,
+        };
+        if line > longest {
+            let reason = format!("has a line of more than {} MB", longest >> 20);
+            let remedy = "give text, or raise the limit by ISOGLOSS_MAX_BYTES, as 8G";
+            return Err(Error::file(Path::new(name), reason, remedy));
+        }
+        reader.consume(read);
+    }
     Ok(NamedFile { path, name: name.to_owned(), _spooled: Some(folder) })
 }
 
@@ -674,6 +694,12 @@ mod tests {
     }
 
     const TOLERANT: LineRules = LineRules { longest: 64, tolerant: true, adjustable: true };
+
+    #[test]
+    fn what_has_no_end_and_no_lines_is_not_copied_for_ever() {
+        let error = spool("zeros", io::repeat(0)).unwrap_err().to_string();
+        assert!(error.contains("has a line of more than 64 MB"), "{error}");
+    }
 
     #[test]
     fn every_compression_reads_the_same() {

@@ -201,7 +201,7 @@ fn read_retrieval(path: &Path) -> Result<RetrievalResult, Failure> {
             path.display()
         ))
     };
-    let text = std::fs::read_to_string(path)
+    let text = files::limits::read_text(path)
         .map_err(|error| wrong(format!("cannot read it ({error})")))?;
     serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
 }

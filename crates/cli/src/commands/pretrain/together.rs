@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{host, invocation, say};
 
+/// How many processes a core may have at most: more only wait for one another.
+const RANKS_OF_A_CORE: usize = 8;
+
 /// This process among others.
 pub(super) struct Together {
     ranks: Arc<Ranks>,
@@ -56,6 +59,13 @@ impl Together {
             let message = "--ranks: processes can be started from the command line alone; or start this program \
                            by torchrun or srun";
             return Err(Failure::Usage(message.to_owned()));
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if count > cores * RANKS_OF_A_CORE {
+            return Err(Failure::Usage(format!(
+                "--ranks {count}: this machine has {cores} cores, enough for {} processes; give fewer",
+                cores * RANKS_OF_A_CORE
+            )));
         }
         let words = typed.get(1..).unwrap_or_default();
         let mut local = LocalRanks::start(count, invocation::program(), words)?;

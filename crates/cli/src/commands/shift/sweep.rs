@@ -124,7 +124,7 @@ impl SweepOver {
         if let Some(out) = &self.out {
             files::check_new_file(out, self.force)?;
         }
-        let _lock = self.work.as_deref().map(files::FolderLock::take).transpose()?;
+        let _lock = self.work.as_deref().map(files::FolderLock::take_for_work).transpose()?;
         let texts = parallel::read(&self.parallel, &self.columns.columns)?;
         let languages: Vec<&str> = texts.iter().map(|text| text.language.as_str()).collect();
         self.check_dictionaries(&languages)?;
