@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -679,6 +679,41 @@ fn nothing_is_written_to_a_run() {
         assert_eq!(server.get(&format!("/api/{path}?run={run}&layer=1")).status, 200, "{path}");
     }
     assert_eq!(listing(&folder), before);
+}
+
+/// Connections that say a byte now and then, with the token or without it, keep nobody out, and end.
+#[test]
+fn slow_connections_neither_fill_the_table_nor_last() {
+    let server = Served::start(RUNS.path(), &["run"]);
+    let connect = || TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let drip = |mut stream: TcpStream| {
+        std::thread::spawn(move || {
+            let begun = Instant::now();
+            stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            // An answer, or the end.
+            while begun.elapsed() < Duration::from_secs(30) {
+                if stream.write_all(b"x").is_err() || stream.read(&mut [0]).is_ok() {
+                    break;
+                }
+            }
+            begun.elapsed()
+        })
+    };
+    let mut with_token = connect();
+    let (host, cookie) = (server.host(), server.cookie());
+    let head = format!(
+        "POST /api/neighbours HTTP/1.0\r\nHost: {host}\r\nCookie: {cookie}\r\nContent-Length: 9999\r\n\r\n"
+    );
+    with_token.write_all(head.as_bytes()).unwrap();
+    let mut slow = vec![drip(with_token)];
+    slow.extend((0..100).map(|_| drip(connect())));
+    let begun = Instant::now();
+    assert_eq!(server.get("/api/runs").status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    for drip in slow {
+        let held = drip.join().unwrap();
+        assert!(held < Duration::from_secs(15), "one was held for {held:?}");
+    }
 }
 
 /// Verdicts and figures of a laboratory are inside an exported page.
