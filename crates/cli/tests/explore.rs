@@ -740,6 +740,38 @@ fn an_export_of_a_laboratory_has_its_studies() {
     }
 }
 
+/// Where memory cannot be had, an export ends with one sentence, or is whole.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_without_the_memory_for_it_says_so() {
+    let place = TempDir::new().unwrap();
+    let run = RUNS.path().join("run");
+    let mut failed = 0;
+    for megabytes in [64, 80, 100, 150, 200, 250] {
+        let script = format!("ulimit -v {} && exec \"$@\"", megabytes * 1000);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_isogloss"), "explore"]).arg(&run);
+        let page = format!("{megabytes}.html");
+        shell.args(["--threads", "1", "--device", "cpu", "--export", &page]);
+        let output = shell.current_dir(place.path()).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let written = place.path().join(&page).exists();
+        match output.status.code() {
+            Some(0) => assert!(written),
+            Some(1 | 2) => {
+                assert!(
+                    errors.lines().filter(|line| line.starts_with("error:")).count() == 1,
+                    "{errors}"
+                );
+                assert!(!written, "{megabytes}: {errors}");
+                failed += 1;
+            }
+            _ => panic!("{megabytes} MB: {:?} {errors}", output.status),
+        }
+    }
+    assert!(failed > 0, "memory was enough each time");
+}
+
 #[test]
 fn an_export_asks_nobody() {
     let place = TempDir::new().unwrap();
