@@ -11,12 +11,15 @@ use half::f16;
 use numpy::{
     PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
 };
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 use rayon::prelude::*;
+use terms::memory;
 
 use crate::errors::Failure;
+use crate::work;
 
 /// Values from which on a copy is made by several threads.
 const LARGE: usize = 1 << 20;
@@ -101,11 +104,11 @@ fn read(name: &str, array: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<f32>)
     }
     let any = array.as_any();
     let values = if let Ok(array) = any.cast::<PyArrayDyn<f32>>() {
-        copied(&array.readonly(), |x| x)
+        copied(name, &array.readonly(), |x| x)?
     } else if let Ok(array) = any.cast::<PyArrayDyn<f64>>() {
-        copied(&array.readonly(), |x| x as f32)
+        copied(name, &array.readonly(), |x| x as f32)?
     } else if let Ok(array) = any.cast::<PyArrayDyn<f16>>() {
-        copied(&array.readonly(), f16::to_f32)
+        copied(name, &array.readonly(), f16::to_f32)?
     } else {
         // Whole numbers, booleans, and floats in the other byte order.
         let kind: String = array.dtype().getattr("kind")?.extract()?;
@@ -116,7 +119,7 @@ fn read(name: &str, array: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<f32>)
             );
         }
         let cast = array.call_method1("astype", ("float64",))?;
-        copied(&cast.cast::<PyArrayDyn<f64>>()?.readonly(), |x| x as f32)
+        copied(name, &cast.cast::<PyArrayDyn<f64>>()?.readonly(), |x| x as f32)?
     };
     Ok((shape, values))
 }
@@ -139,18 +142,23 @@ fn as_array<'py>(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
     Ok(made.cast_into::<PyUntypedArray>()?)
 }
 
-/// The values in the order of C, as f32.
+/// The values in the order of C, as f32. An array may have more of them than memory (`numpy.broadcast_to`).
 fn copied<T: numpy::Element + Copy>(
+    name: &str,
     array: &PyReadonlyArrayDyn<'_, T>,
     to_f32: impl Fn(T) -> f32 + Sync + Send,
-) -> Vec<f32> {
+) -> PyResult<Vec<f32>> {
+    let mut copy = memory::reserve(array.len())
+        .map_err(|shortage| PyMemoryError::new_err(format!("{name}: {shortage}")))?;
     // A slice may also be in the order of Fortran.
     match array.as_slice() {
         // The memory of a large copy is new to the process, and faulting it in takes longer than writing it.
         Ok(values) if array.is_c_contiguous() && values.len() >= LARGE => {
-            values.par_iter().with_min_len(LARGE / 4).map(|&x| to_f32(x)).collect()
+            work::check_process()?;
+            copy.par_extend(values.par_iter().with_min_len(LARGE / 4).map(|&x| to_f32(x)));
         }
-        Ok(values) if array.is_c_contiguous() => values.iter().map(|&x| to_f32(x)).collect(),
-        _ => array.as_array().iter().map(|&x| to_f32(x)).collect(),
+        Ok(values) if array.is_c_contiguous() => copy.extend(values.iter().map(|&x| to_f32(x))),
+        _ => copy.extend(array.as_array().iter().map(|&x| to_f32(x))),
     }
+    Ok(copy)
 }

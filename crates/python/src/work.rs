@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -75,12 +75,31 @@ impl Watched {
     }
 }
 
+/// Refuses to compute in a process that was forked from one that has: the threads of its pools are not in it, and what waits
+/// for them waits for ever.
+pub(crate) fn check_process() -> Result<(), Failure> {
+    static PROCESS: OnceLock<u32> = OnceLock::new();
+    let own = std::process::id();
+    match *PROCESS.get_or_init(|| own) {
+        first if first == own => Ok(()),
+        first => Err(Failure::Failed {
+            message: format!(
+                "isogloss has computed in process {first}, of which this one is a fork, and its threads do not survive \
+                 a fork; start processes with multiprocessing.get_context(\"spawn\") (of PyTorch's DataLoader: \
+                 multiprocessing_context=\"spawn\"), or compute in the first process after the fork alone"
+            ),
+            key: None,
+        }),
+    }
+}
+
 /// Runs work that reads about `size` numbers, with the interpreter's lock released.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     size: usize,
     work: impl FnOnce(&Watched) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
+    check_process()?;
     let watched = Watched::default();
     let shared = watched.clone();
     let guarded = move || {

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use files::{At, FolderLock, sealed};
 use serde_json::{Map, Value};
+use terms::memory;
 
 use super::cluster::{Holder, LEASE, Lease, LeaseWatch};
 use super::error::{Error, Result};
 use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
-use super::memory;
 use super::run::RunOptions;
 use super::step::{StepId, StudyStep};
 
