@@ -1,6 +1,8 @@
 //! Measures in laboratories in which there is nothing to measure: what they give there must pass for nothing. The numbers are
 //! computed by the measures themselves, and judged as a study's are.
 
+use arrays::{Matrix, Stack};
+use geometry::language_id::{LanguageIdConfig, language_id};
 use lab::record::{Origin, Record};
 use lab::report::verdicts;
 use shift::bleu::References;
@@ -8,6 +10,8 @@ use text::{RandomStream, RandomStreams};
 
 const SEEDS: u64 = 4;
 const DRAWS: u64 = 200;
+/// Sentences of each language whose vectors are probed.
+const ROWS: usize = 3000;
 /// Of 200 draws, 17 or fewer have a verdict of 5 % error with probability .99.
 const MOST: usize = 17;
 
@@ -137,4 +141,66 @@ fn planted_translations_are_found() {
     let [.., holds] = found(0.4);
     println!("the finding holds in {holds} of {DRAWS}");
     assert!(holds >= 160, "{holds}");
+}
+
+/// In how many draws the finding holds and fails that centring removes language identity: vectors of two languages whose means
+/// differ, and of the second also the spread by a factor.
+fn centring(spread: f32) -> [usize; 2] {
+    const DRAWS: u64 = 20;
+    let mut found = [0; 2];
+    for draw in 0..DRAWS {
+        let streams = RandomStreams::new(draw, "vectors of two languages");
+        let mut records = Vec::new();
+        for seed in 1..=SEEDS {
+            let mut stream = streams.stream(seed);
+            let mut normal = || (0..12).map(|_| stream.unit()).sum::<f64>() as f32 - 6.0;
+            let mut vectors = |mean: f32, spread: f32| {
+                let values = (0..ROWS * 4).map(|_| mean + spread * normal()).collect();
+                Stack::of("vectors", vec![Matrix::new(ROWS, 4, values)])
+            };
+            let languages = [("qaa", 0.0, 1.0), ("qab", 6.0, spread)]
+                .map(|(name, mean, spread)| (name.to_owned(), vectors(mean, spread)));
+            let config = LanguageIdConfig { directions: 1, seed };
+            let result = language_id(&languages, config, &|_, _| {}).unwrap();
+            for one in &result.layers[0].treatments {
+                let told = one.nonlinear.unwrap();
+                // An untrained encoder has nothing to remove.
+                let nothing = (0.5, 0.5, 0.5, 0.5);
+                let own = (one.accuracy, one.shuffled, told.accuracy, told.shuffled);
+                for (condition, values) in [("default", own), ("untrained", nothing)] {
+                    let factors = format!(
+                        "condition={condition} pair=qaa-qab layer=1 treatment={}",
+                        one.treatment
+                    );
+                    let mut put = |measure, value| {
+                        records.push(record("language-identity", seed, measure, &factors, value));
+                    };
+                    put("language_id", values.0);
+                    put("language_id_shuffled", values.1);
+                    put("language_id_nonlinear", values.2);
+                    put("language_id_nonlinear_shuffled", values.3);
+                }
+            }
+        }
+        let said = verdicts(&records, &[]);
+        let is = |verdict: &str| {
+            let of = |one: &lab::report::FindingVerdict| {
+                one.finding == "Centring removes language identity" && one.verdict == verdict
+            };
+            usize::from(said.iter().any(of))
+        };
+        found[0] += is("holds");
+        found[1] += is("fails");
+    }
+    found
+}
+
+/// Languages that differ by their mean alone have nothing left after centring; those whose spread is 1 to 3 keep it. Of 20 draws,
+/// 4 or fewer have a verdict of 5 % error with probability .99.
+#[test]
+fn what_centring_leaves_is_found_and_what_it_does_not_is_not() {
+    let (same, other) = (centring(1.0), centring(3.0));
+    println!("[holds, fails]: equal spread {same:?}, 1 to 3 {other:?}");
+    assert!(same[0] >= 16 && same[1] <= 4, "{same:?}");
+    assert!(other[1] >= 16 && other[0] <= 4, "{other:?}");
 }

@@ -49,6 +49,12 @@ def test_the_language_probe_equals_the_command_lines(files, command):
     assert all(abs(shuffled - 0.5) < 0.2 for shuffled in own.shuffled("centered"))
 
 
+def test_spread_is_told_by_more_than_means():
+    rng = np.random.default_rng(0)
+    found = isogloss.language_id({"en": rng.normal(size=(300, 12)), "fr": 3 * rng.normal(size=(300, 12))})
+    assert found.nonlinear("centered")[0] > 0.9 > 0.65 > found.accuracy("centered")[0]
+
+
 def test_sentences_that_come_back_are_left_out():
     found = isogloss.language_id({"en": np.repeat(X[0], 3, axis=0), "fr": np.repeat(Y[0], 3, axis=0)})
     assert [one["repeated"] for one in found.languages] == [300, 300]

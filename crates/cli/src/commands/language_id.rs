@@ -1,4 +1,4 @@
-//! `isogloss language-id`: how well a linear probe tells a sentence's language from its vector.
+//! `isogloss language-id`: how well a probe tells a sentence's language from its vector.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use arrays::Stack;
 use clap::Args;
 use geometry::language_id::{
-    LanguageIdConfig, LanguageIdResult, LayerLanguageId, distinct_rows, language_id,
+    LanguageIdConfig, LanguageIdResult, LayerLanguageId, NonlinearAccuracy, distinct_rows,
+    language_id,
 };
 use lab::study::Extractor;
 use models::parallel::{ParallelSide, read_languages};
@@ -34,6 +35,10 @@ subspace of the languages' means removed (Xie et al. 2022); without-k, the k lea
 vectors removed (Mu & Viswanath 2018). A shift by the difference of means (Liu et al. 2020) gives what centered gives: it
 differs by a translation of all vectors, which no linear probe sees. Training sentences are centred by the means of one half
 of that third and test sentences by those of the other, so that errors of the means tell nothing.
+
+A linear probe sees differences of means alone: after centering it is at chance for any vectors. `nonlinear` is the accuracy
+of one that also reads the square and the hyperbolic tangent of each column and products of the 12 leading components: it
+tells languages of one mean by their spread, skew and correlations.
 
 `shuffled` is the accuracy of the whole procedure for languages that do not differ: labels are shuffled before anything is
 learned (mean of five). Compare each accuracy with the one beside it. A row with a sentence of an earlier row, in any
@@ -155,19 +160,32 @@ fn in_words(result: &LanguageIdResult) -> String {
     };
     let _ = writeln!(
         text,
-        "{:>8}  {:12}{:>9}   {:16}{:>9}{:>20}{:>10}",
-        "layer", "treatment", "accuracy", "95 %", "shuffled", "variance between", "shuffled"
+        "{:>8}  {:12}{:>9}   {:16}{:>9}{:>11}{:>10}{:>20}{:>10}",
+        "layer",
+        "treatment",
+        "accuracy",
+        "95 %",
+        "shuffled",
+        "nonlinear",
+        "shuffled",
+        "variance between",
+        "shuffled"
     );
     for layer in &result.layers {
         for found in &layer.treatments {
+            let more = |number: fn(&NonlinearAccuracy) -> f64| {
+                found.nonlinear.map_or("–".to_owned(), |one| format!("{:.3}", number(&one)))
+            };
             let range = format!("{:.3} to {:.3}", found.interval.low, found.interval.high);
             let _ = writeln!(
                 text,
-                "{:>8}  {:12}{:>9.3}   {range:16}{:>9.3}{:>20.3}{:>10.3}",
+                "{:>8}  {:12}{:>9.3}   {range:16}{:>9.3}{:>11}{:>10}{:>20.3}{:>10.3}",
                 name(layer),
                 found.treatment,
                 found.accuracy,
                 found.shuffled,
+                more(|one| one.accuracy),
+                more(|one| one.shuffled),
                 found.variance_between,
                 found.variance_shuffled
             );

@@ -1,4 +1,4 @@
-//! The language in the vector: how well a linear probe tells which language a sentence is in, layer by layer, and what is left
+//! The language in the vector: how well a probe tells which language a sentence is in, layer by layer, and what is left
 //! of that once language identity was removed.
 //!
 //! Four treatments of the vectors are compared, each learned from a third of the sentences; the probe is trained on another and
@@ -16,8 +16,12 @@
 //! would read the label from it: of two samples of one normal distribution (48 dimensions, 1,000 sentences) it told .57 to .60.
 //! So training sentences are centred by the means of one half of the fitted third, and test sentences by those of the other.
 //! The two offsets are independent, and what is learned from the one says nothing of the other: such samples give .50.
-//! `centered` asks whether the mean of some sentences of a language is that of others; how else languages differ no linear
-//! probe tells, since the gradient of its loss at weights of 0 is the difference of the means.
+//!
+//! **A linear probe sees means alone.** The gradient of its loss at weights of 0 is the difference of the means: where these are
+//! equal it stays there, whatever else tells languages apart, and after `centered` it gives chance for any encoder. So a second
+//! probe reads each column with its square and its hyperbolic tangent, in which a difference of spread and of skew is one of
+//! means, and products of [`PRODUCTS_OF`] leading principal components, in which one of correlations is. It is the same logistic
+//! regression, and as deterministic. What it cannot see are differences that these features do not have.
 //!
 //! LSAR and `without-k` do to a vector what does not depend on its label, and put nothing in. But their directions are estimated
 //! too, and what they miss of the language is left and told: .57 of languages that differ by their mean alone (48 dimensions,
@@ -37,6 +41,7 @@ mod removal;
 use std::hash::Hash;
 
 use arrays::{Matrix, Stack};
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use terms::interrupt;
@@ -49,11 +54,13 @@ use crate::error::{Error, Result};
 use crate::projection::variance_between;
 use crate::retrieval::{check_layers, row_digests};
 use crate::search::Watch;
-use probe::LinearProbe;
+use probe::{Features, LOOSE, LinearProbe, TOLERANCE};
 use removal::Removal;
 
 /// The fewest different sentences of a language.
 const FEWEST: usize = 12;
+/// Leading principal components whose products the second probe reads.
+const PRODUCTS_OF: usize = 12;
 /// How often labels are shuffled for the control, which is the mean over all shuffles.
 pub const SHUFFLES: usize = 5;
 
@@ -94,11 +101,24 @@ pub struct TreatedLanguageId {
     /// The mean accuracy where labels were shuffled before the treatment: what the same procedure gives for languages that
     /// do not differ.
     pub shuffled: f64,
+    /// The same of the probe that sees more than means; none in results of before there was one.
+    pub nonlinear: Option<NonlinearAccuracy>,
     /// The share of the variance of test sentences that lies between languages.
     pub variance_between: f64,
     /// The same where labels were shuffled before the treatment. Translations may be below it: they have the same content in
     /// every language, and shuffled languages have not.
     pub variance_shuffled: f64,
+}
+
+/// What a probe tells that sees spread, skew and correlations beside means.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NonlinearAccuracy {
+    /// The share of test sentences whose language it tells.
+    pub accuracy: f64,
+    /// Its 95 % interval over test sentences, given the treatment and the probe (Wilson 1927).
+    pub interval: SimilarityInterval,
+    /// The mean accuracy where labels were shuffled before the treatment.
+    pub shuffled: f64,
 }
 
 /// The language at one layer.
@@ -191,7 +211,7 @@ pub fn language_id(
         languages: counts,
         layers,
         signature: format!(
-            "language-id:logistic,l2=1/n,standardized|split:thirds,distinct|centered:train-and-test-by-other-means|\
+            "language-id:logistic,l2=1/n,standardized|nonlinear:x,x^2,tanh2x,products-of-{PRODUCTS_OF}|split:thirds,distinct|centered:train-and-test-by-other-means|\
              lsar:rank=languages-1|shuffled:before-treatment,n={SHUFFLES}|seed:{}|v{}",
             config.seed,
             env!("CARGO_PKG_VERSION")
@@ -281,6 +301,7 @@ struct LabelledSentences {
 /// What a treatment leaves.
 struct ProbedTreatment {
     accuracy: f64,
+    nonlinear: f64,
     variance_between: f64,
 }
 
@@ -291,18 +312,25 @@ impl LabelledSentences {
             .into_iter()
             .chain([format!("without-{}", config.directions)]);
         let controls: Vec<[ProbedTreatment; 4]> = (0..SHUFFLES)
+            .into_par_iter()
             .map(|number| self.shuffled(config.seed, number).probed(config.directions))
             .collect();
         let mean = |at: usize, of: fn(&ProbedTreatment) -> f64| {
             controls.iter().map(|control| of(&control[at])).sum::<f64>() / SHUFFLES as f64
         };
         let tested: usize = self.test.iter().map(Matrix::rows).sum();
+        let interval = |share| SimilarityInterval::of_share(share, tested as f64);
         let own = self.probed(config.directions).into_iter().zip(names).enumerate();
         own.map(|(at, (found, treatment))| TreatedLanguageId {
             treatment,
             accuracy: found.accuracy,
-            interval: SimilarityInterval::of_share(found.accuracy, tested as f64),
+            interval: interval(found.accuracy),
             shuffled: mean(at, |control| control.accuracy),
+            nonlinear: Some(NonlinearAccuracy {
+                accuracy: found.nonlinear,
+                interval: interval(found.nonlinear),
+                shuffled: mean(at, |control| control.nonlinear),
+            }),
             variance_between: found.variance_between,
             variance_shuffled: mean(at, |control| control.variance_between),
         })
@@ -319,24 +347,39 @@ impl LabelledSentences {
             Removal::means(&self.fitted.iter().map(half).collect::<Vec<_>>())
         };
         let lsar = Removal::Subspace(mean_subspace(&self.fitted));
-        let leading = Removal::Subspace(leading_subspace(&self.fitted, directions));
+        let principal = leading_subspace(&self.fitted, directions.max(PRODUCTS_OF));
+        let removed = principal.len().min(directions);
+        let leading = Removal::Subspace(principal[..removed].to_vec());
+        let components = &principal[..principal.len().min(PRODUCTS_OF)];
+        let probed = |of_train, of_test| self.probed_after(of_train, of_test, components);
         [
-            self.probed_after(&Removal::Nothing, &Removal::Nothing),
-            self.probed_after(&means(false), &means(true)),
-            self.probed_after(&lsar, &lsar),
-            self.probed_after(&leading, &leading),
+            probed(&Removal::Nothing, &Removal::Nothing),
+            probed(&means(false), &means(true)),
+            probed(&lsar, &lsar),
+            probed(&leading, &leading),
         ]
     }
 
-    fn probed_after(&self, of_train: &Removal, of_test: &Removal) -> ProbedTreatment {
+    fn probed_after(
+        &self,
+        of_train: &Removal,
+        of_test: &Removal,
+        components: &[Vec<f64>],
+    ) -> ProbedTreatment {
         let apply = |removal: &Removal, languages: &[Matrix]| -> Vec<Matrix> {
             let of = |(at, matrix): (usize, &Matrix)| removal.apply(at, matrix);
             languages.iter().enumerate().map(of).collect()
         };
         let (train, test) = (apply(of_train, &self.train), apply(of_test, &self.test));
-        let probe = LinearProbe::train(&train, &labels(&train), train.len());
+        let of = |train: &[Matrix], test: &[Matrix], tolerance| {
+            let probe = LinearProbe::train(train, &labels(train), train.len(), tolerance);
+            probe.accuracy(test, &labels(test))
+        };
+        let features = Features::of(&train, components);
+        let [more_train, more_test] = [&train, &test].map(|one| features.apply(one));
         ProbedTreatment {
-            accuracy: probe.accuracy(&test, &labels(&test)),
+            accuracy: of(&train, &test, TOLERANCE),
+            nonlinear: of(&more_train, &more_test, LOOSE),
             variance_between: variance_between(&test.iter().collect::<Vec<_>>()),
         }
     }
@@ -425,7 +468,7 @@ mod tests {
         let languages = |seed: u64| [0, 1].map(|at: u64| normal(100, 24, 10 * seed + at)).to_vec();
         let accuracy = |sentences: &LabelledSentences| {
             let means = Removal::means(&sentences.fitted);
-            sentences.probed_after(&means, &means).accuracy
+            sentences.probed_after(&means, &means, &[]).accuracy
         };
         let sentences =
             LabelledSentences { fitted: languages(1), train: languages(2), test: languages(3) };
@@ -515,6 +558,59 @@ mod tests {
             "{raw:?} {lsar:?} {leading:?}"
         );
         assert!((leading[1] - 0.5).abs() < 0.03, "{leading:?}");
+    }
+
+    /// Accuracies after centring, means of pairs of languages: of the linear probe, of the other, and its control.
+    fn centred(make: impl Fn(u64) -> [Matrix; 2]) -> [f64; 3] {
+        const PAIRS: u64 = 4;
+        let mut means = [0.0; 3];
+        for seed in 0..PAIRS {
+            let found = probed(make(seed).to_vec(), seed);
+            let one = &found.layers[0].treatments[1];
+            let other = one.nonlinear.unwrap();
+            let all = [one.accuracy, other.accuracy, other.shuffled];
+            means.iter_mut().zip(all).for_each(|(mean, x)| *mean += x / PAIRS as f64);
+        }
+        means
+    }
+
+    /// Two languages of one mean: centring takes nothing away, a linear probe tells nothing, and they are told apart by what else
+    /// they differ in.
+    #[test]
+    fn languages_of_one_mean_are_told_by_what_else_differs() {
+        let spread = |seed| {
+            let mut other = normal(600, 24, 2 * seed + 1);
+            other.values_mut().iter_mut().for_each(|x| *x *= 3.0);
+            [normal(600, 24, 2 * seed), other]
+        };
+        // One coordinate is 9 in one of ten sentences and -1 in the others, of the other language the opposite.
+        let skew = |seed| {
+            [1.0, -1.0].map(|sign: f32| {
+                let mut one = normal(600, 24, 2 * seed + u64::from(sign > 0.0));
+                let skewed = |x: &mut f32| *x = sign * if *x > 1.28 { 9.0 } else { -1.0 };
+                one.values_mut().iter_mut().step_by(24).for_each(skewed);
+                one
+            })
+        };
+        // Two coordinates that go together in one language and against one another in the other, far more than the rest.
+        let correlation = |seed| {
+            [1.0, -1.0].map(|sign: f32| {
+                let mut one = normal(600, 24, 2 * seed + u64::from(sign > 0.0));
+                for row in one.values_mut().chunks_exact_mut(24) {
+                    row[0] *= 3.0;
+                    row[1] = sign * row[0] + row[1];
+                }
+                one
+            })
+        };
+        let found = [(centred(spread), 0.95), (centred(skew), 0.85), (centred(correlation), 0.7)];
+        for ([linear, nonlinear, shuffled], least) in found {
+            println!("linear {linear:.3}, nonlinear {nonlinear:.3}, shuffled {shuffled:.3}");
+            assert!(linear < 0.65, "{linear}");
+            assert!(nonlinear > least && (shuffled - 0.5).abs() < 0.04, "{nonlinear}, {shuffled}");
+        }
+        let same = centred(|seed| [normal(600, 24, 2 * seed), normal(600, 24, 2 * seed + 1)]);
+        assert!((same[1] - same[2]).abs() < 0.05, "{same:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! A linear probe: multinomial logistic regression with an L2 penalty, as scikit-learn's `LogisticRegression` with C = 1, on
-//! standardised columns. The optimum is found by L-BFGS (Liu & Nocedal 1989); sums are taken in an order that does not depend
+//! standardised columns; and features in which it sees more than means. The optimum is found by L-BFGS (Liu & Nocedal 1989); sums are taken in an order that does not depend
 //! on threads.
 
 use arrays::Matrix;
@@ -14,7 +14,9 @@ const MEMORY: usize = 10;
 /// The most iterations; a hundred are usually enough.
 const ITERATIONS: usize = 500;
 /// The largest entry of the gradient at which the search ends.
-const TOLERANCE: f64 = 1e-6;
+pub(super) const TOLERANCE: f64 = 1e-6;
+/// The same where there are many more columns, and only what is told counts.
+pub(super) const LOOSE: f64 = 1e-4;
 
 /// Weights and bias of each class, for standardised columns.
 pub(super) struct LinearProbe {
@@ -36,29 +38,17 @@ struct StandardizedRows<'a> {
 
 impl LinearProbe {
     /// Learns to tell the labels of the rows of some matrices, one after another.
-    pub(super) fn train(matrices: &[Matrix], labels: &[u32], classes: usize) -> Self {
+    pub(super) fn train(
+        matrices: &[Matrix],
+        labels: &[u32],
+        classes: usize,
+        tolerance: f64,
+    ) -> Self {
         let dim = matrices[0].cols();
-        let n = labels.len() as f64;
-        let means: Vec<Vec<f64>> = matrices.iter().map(mean).collect();
-        let weighted = |column: usize| {
-            let sum =
-                matrices.iter().zip(&means).map(|(one, mean)| one.rows() as f64 * mean[column]);
-            sum.sum::<f64>() / n
-        };
-        let mean: Vec<f64> = (0..dim).map(weighted).collect();
-        let mut squares = vec![0.0; dim];
-        for row in matrices.iter().flat_map(Matrix::iter) {
-            for ((square, &x), mean) in squares.iter_mut().zip(row).zip(&mean) {
-                *square += (f64::from(x) - mean).powi(2);
-            }
-        }
-        let scale: Vec<f64> = squares
-            .iter()
-            .map(|square| if *square > 0.0 { (square / n).sqrt().recip() } else { 0.0 })
-            .collect();
+        let (mean, scale) = standardization(matrices);
         let mut probe = Self { weights: vec![0.0; classes * (dim + 1)], classes, mean, scale };
         let rows = StandardizedRows { values: probe.standardized(matrices), dim, labels, classes };
-        probe.weights = minimized(&rows, probe.weights.clone());
+        probe.weights = minimized(&rows, probe.weights.clone(), tolerance);
         probe
     }
 
@@ -81,6 +71,68 @@ impl LinearProbe {
             best == **label as usize
         });
         right.count() as f64 / labels.len() as f64
+    }
+}
+
+/// The mean of each column over all matrices, and what its deviations are multiplied by to have a variance of 1; 0 of a column
+/// without any.
+fn standardization(matrices: &[Matrix]) -> (Vec<f64>, Vec<f64>) {
+    let dim = matrices[0].cols();
+    let n = matrices.iter().map(Matrix::rows).sum::<usize>() as f64;
+    let means: Vec<Vec<f64>> = matrices.iter().map(mean).collect();
+    let weighted = |column: usize| {
+        let sum = matrices.iter().zip(&means).map(|(one, mean)| one.rows() as f64 * mean[column]);
+        sum.sum::<f64>() / n
+    };
+    let mean: Vec<f64> = (0..dim).map(weighted).collect();
+    let mut squares = vec![0.0; dim];
+    for row in matrices.iter().flat_map(Matrix::iter) {
+        for ((square, &x), mean) in squares.iter_mut().zip(row).zip(&mean) {
+            *square += (f64::from(x) - mean).powi(2);
+        }
+    }
+    let inverse = |square: f64| if square > 0.0 { (square / n).sqrt().recip() } else { 0.0 };
+    let scale = squares.into_iter().map(inverse).collect();
+    (mean, scale)
+}
+
+/// What the second probe reads of a vector: its standardised columns, their squares and hyperbolic tangents (bounded, so that a few
+/// large numbers do not decide), and products of components. A difference of spread, of skew or of correlations is a difference
+/// of means in them.
+pub(super) struct Features<'a> {
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+    components: &'a [Vec<f64>],
+}
+
+impl<'a> Features<'a> {
+    /// Standardised by these vectors.
+    pub(super) fn of(train: &[Matrix], components: &'a [Vec<f64>]) -> Self {
+        let (mean, scale) = standardization(train);
+        Self { mean, scale, components }
+    }
+
+    pub(super) fn apply(&self, languages: &[Matrix]) -> Vec<Matrix> {
+        languages.iter().map(|vectors| self.of_vectors(vectors)).collect()
+    }
+
+    fn of_vectors(&self, vectors: &Matrix) -> Matrix {
+        let count = self.components.len();
+        let width = 3 * self.mean.len() + count * (count + 1) / 2;
+        let mut values = Vec::with_capacity(vectors.rows() * width);
+        for row in vectors.iter() {
+            let deviations: Vec<f64> =
+                row.iter().zip(&self.mean).map(|(&x, mean)| f64::from(x) - mean).collect();
+            for (deviation, scale) in deviations.iter().zip(&self.scale) {
+                let x = deviation * scale;
+                values.extend([x, x * x, (2.0 * x).tanh()].map(|feature| feature as f32));
+            }
+            let along: Vec<f64> = self.components.iter().map(|one| dot(one, &deviations)).collect();
+            for (place, first) in along.iter().enumerate() {
+                values.extend(along[place..].iter().map(|second| (first * second) as f32));
+            }
+        }
+        Matrix::new(vectors.rows(), width, values)
     }
 }
 
@@ -140,11 +192,11 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The weights of least loss.
-fn minimized(rows: &StandardizedRows<'_>, mut weights: Vec<f64>) -> Vec<f64> {
+fn minimized(rows: &StandardizedRows<'_>, mut weights: Vec<f64>, tolerance: f64) -> Vec<f64> {
     let mut history: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
     let (mut loss, mut gradient) = rows.loss(&weights);
     for _ in 0..ITERATIONS {
-        if gradient.iter().all(|x| x.abs() < TOLERANCE) {
+        if gradient.iter().all(|x| x.abs() < tolerance) {
             break;
         }
         let direction = quasi_newton(&history, &gradient);
@@ -234,7 +286,7 @@ mod tests {
     fn the_probe_is_that_of_scikit_learn() {
         let fixture = fixture();
         let (train, test) = (matrices(&fixture, "train"), matrices(&fixture, "test"));
-        let probe = LinearProbe::train(&train, &labels(&train), 3);
+        let probe = LinearProbe::train(&train, &labels(&train), 3, TOLERANCE);
         let width = train[0].cols() + 1;
         let biases: Vec<f64> = (0..3).map(|class| probe.weights[(class + 1) * width - 1]).collect();
         let mean = biases.iter().sum::<f64>() / 3.0;

@@ -408,6 +408,11 @@ impl MadeUp {
                         let of = format!("{of} layer={layer} treatment={treatment}");
                         self.put("language-identity", "language_id", &of, accuracy);
                         self.put("language-identity", "language_id_shuffled", &of, 0.5);
+                        // What is removed leaves nothing, to a probe that sees more than means either.
+                        let told = if treatment == "raw" { accuracy } else { 0.51 };
+                        self.put("language-identity", "language_id_nonlinear", &of, told);
+                        let shuffled = "language_id_nonlinear_shuffled";
+                        self.put("language-identity", shuffled, &of, 0.5);
                         let variance = (accuracy - 0.5) / 3.0;
                         self.put("language-identity", "variance_between", &of, variance);
                     }

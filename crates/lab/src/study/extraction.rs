@@ -397,6 +397,10 @@ impl ResultCollector<'_> {
                 let more = [("layer", number.as_str()), ("treatment", &found.treatment)];
                 self.number("language_id", &more, found.accuracy);
                 self.number("language_id_shuffled", &more, found.shuffled);
+                if let Some(nonlinear) = found.nonlinear {
+                    self.number("language_id_nonlinear", &more, nonlinear.accuracy);
+                    self.number("language_id_nonlinear_shuffled", &more, nonlinear.shuffled);
+                }
                 self.number("variance_between", &more, found.variance_between);
             }
         }
@@ -734,6 +738,7 @@ mod tests {
     fn a_probe_has_its_shuffled_labels_beside_it() {
         let found = json!({
             "treatment": "lsar", "accuracy": 0.6, "interval": { "low": 0.5, "high": 0.7 }, "shuffled": 0.5,
+            "nonlinear": { "accuracy": 0.8, "interval": { "low": 0.7, "high": 0.9 }, "shuffled": 0.49 },
             "variance_between": 0.01, "variance_shuffled": 0.001,
         });
         let result = json!({
@@ -743,9 +748,13 @@ mod tests {
         let measurements = read(Extractor::LanguageId, &result).unwrap().measurements;
         let shown: Vec<(&str, f64)> =
             measurements.iter().map(|one| (one.measure.as_str(), one.value)).collect();
-        let [chance, accuracy, shuffled, variance] = shown[..] else { panic!("{shown:?}") };
+        let [chance, accuracy, shuffled, nonlinear, its_shuffled, variance] = shown[..] else {
+            panic!("{shown:?}")
+        };
         assert_eq!((chance, accuracy), (("language_id_chance", 0.5), ("language_id", 0.6)));
         assert_eq!(shuffled, ("language_id_shuffled", 0.5));
+        assert_eq!(nonlinear, ("language_id_nonlinear", 0.8));
+        assert_eq!(its_shuffled, ("language_id_nonlinear_shuffled", 0.49));
         assert_eq!(variance, ("variance_between", 0.01));
         let factors = &measurements[1].factors;
         assert_eq!((&*factors["treatment"], &*factors["layer"]), ("lsar", "2"));

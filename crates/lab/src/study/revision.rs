@@ -33,7 +33,7 @@ pub const COMMANDS: [StepCommand; 25] = [
     StepCommand { verb: "corpus filter", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus paraphrases", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus prepare", revision: 1, device: false, threads: true },
-    StepCommand { verb: "language-id", revision: 2, device: true, threads: true },
+    StepCommand { verb: "language-id", revision: 3, device: true, threads: true },
     StepCommand { verb: "language-neurons", revision: 1, device: true, threads: true },
     StepCommand { verb: "mine", revision: 2, device: true, threads: true },
     StepCommand { verb: "pretrain", revision: 2, device: true, threads: true },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _isogloss
 from ._results import Result
@@ -32,10 +32,11 @@ class SimilarityResult(Result):
 
 
 class LanguageIdResult(Result):
-    """How well a linear probe tells the language of a sentence from its vector.
+    """How well a probe tells the language of a sentence from its vector.
 
     Fields are those of ``isogloss language-id --json``: ``layers``, each with its ``treatments`` (raw, centered, lsar, without-k; ``accuracy``
-    beside ``shuffled``, what the same procedure gives for languages that do not differ), ``chance`` and the ``languages`` with the sentences
+    beside ``shuffled``, what the same procedure gives for languages that do not differ; ``nonlinear`` has both for a probe that sees spread,
+    skew and correlations beside means, which are all that a linear one sees), ``chance`` and the ``languages`` with the sentences
     that were used and those left out as ``repeated``. ``score`` is the accuracy at the last layer, raw.
     """
 
@@ -49,7 +50,11 @@ class LanguageIdResult(Result):
         """The same where labels were shuffled before the treatment: what to compare the accuracy with."""
         return self._of(treatment, "shuffled")
 
-    def _of(self, treatment: str, key: str) -> list[float]:
+    def nonlinear(self, treatment: str = "raw") -> list[float]:
+        """The accuracy at each layer of the probe that sees more than means: after centring a linear one is at chance for any vectors."""
+        return [one["accuracy"] for one in self._of(treatment, "nonlinear")]
+
+    def _of(self, treatment: str, key: str) -> list[Any]:
         layers = self._fields["layers"]
         return [one[key] for layer in layers for one in layer["treatments"] if one["treatment"] == treatment]
 

@@ -10,6 +10,10 @@ use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim
 use crate::report::observations::{Observations, SeedSample};
 
 const STUDY: &str = "language-identity";
+/// The accuracy of the probe that sees more than means.
+const NONLINEAR: &str = "language_id_nonlinear";
+/// What is removed leaves less than this beyond shuffled labels.
+const LEFT: f64 = 0.05;
 const CONDITIONS: [&str; 3] = ["default", "no-anchors", "untrained"];
 const TREATMENTS: [&str; 4] = ["raw", "centered", "lsar", "without-1"];
 
@@ -21,7 +25,9 @@ pub(in crate::report) const LANGUAGE_IDENTITY: ReportSection = ReportSection {
     method: "A logistic regression is trained to tell the language of a sentence from its mean vector at a layer, and tested on other \
              sentences; all are translations of one another. It is repeated after each language's mean was subtracted (which a \
              shift by the difference of means equals, for a linear probe), after the subspace of the languages' means \
-             was removed (LSAR), and after the leading principal direction of all vectors was removed. Each accuracy is read against that of the \
+             was removed (LSAR), and after the leading principal direction of all vectors was removed. A linear probe sees differences of \
+             means alone, and none are left after centring, whatever the encoder; so a second one also reads squares, hyperbolic tangents and \
+             products of columns, in which languages of one mean differ by spread, skew and correlation. Each accuracy is read against that of the \
              same procedure after labels were shuffled, before means and directions were learned. Neurons of the feed-forward \
              layers are specific to a language where they are active in it and in no other (LAPE); they are set to 0, and the MLM \
              loss is compared with that of all neurons, beside as many random neurons of the same layers.",
@@ -32,23 +38,23 @@ pub(in crate::report) const LANGUAGE_IDENTITY: ReportSection = ReportSection {
             paper: || "shown in a table, for mBERT and its relatives".to_owned(),
             quantity: "accuracy of the probe minus that with shuffled labels, means over layers",
             criterion: Criterion::Above(0.0),
-            measure: |view| lines(view, |data, factors| excess(data, factors, "raw")),
+            measure: told_lines,
         },
         PaperClaim {
             finding: "Centring removes language identity",
             place: "Libovický et al. 2020",
             paper: || "shown in a table".to_owned(),
-            quantity: "accuracy of the probe minus that with shuffled labels, raw minus centred, means over layers",
-            criterion: Criterion::Above(0.0),
-            measure: |view| lines(view, |data, factors| removed(data, factors, "centered")),
+            quantity: "accuracy, after centring, of the probe that sees more than means, minus that with shuffled labels, means over layers",
+            criterion: Criterion::Below(LEFT),
+            measure: |view| left_lines(view, "centered"),
         },
         PaperClaim {
             finding: "Removing the subspace of the languages' means removes language identity",
             place: "Xie et al. 2022",
             paper: || "shown in figures".to_owned(),
-            quantity: "accuracy of the probe minus that with shuffled labels, raw minus after LSAR, means over layers",
-            criterion: Criterion::Above(0.0),
-            measure: |view| lines(view, |data, factors| removed(data, factors, "lsar")),
+            quantity: "accuracy, after LSAR, of the probe that sees more than means, minus that with shuffled labels, means over layers",
+            criterion: Criterion::Below(LEFT),
+            measure: |view| left_lines(view, "lsar"),
         },
         PaperClaim {
             finding: "A language's own tokens are predicted worse without its neurons than the other language's",
@@ -101,31 +107,40 @@ fn name(treatment: &str) -> &str {
     }
 }
 
-/// What the probe tells after a treatment beyond what it tells of languages that do not differ.
-fn excess(data: &StudyData<'_>, factors: &[(&str, &str)], treatment: &str) -> Observations {
-    let factors = [factors, &[("treatment", treatment)]].concat();
-    let found = data.observations("language_id", &factors);
-    found.minus(&data.observations("language_id_shuffled", &factors))
+/// What a probe tells after a treatment beyond what it tells of languages that do not differ.
+fn excess(data: &StudyData<'_>, measure: &str, condition: &str, treatment: &str) -> Observations {
+    let factors = [("condition", condition), ("treatment", treatment)];
+    let found = data.observations(measure, &factors);
+    found.minus(&data.observations(&format!("{measure}_shuffled"), &factors))
 }
 
-/// By how much a treatment lowers that.
-fn removed(data: &StudyData<'_>, factors: &[(&str, &str)], treatment: &str) -> Observations {
-    excess(data, factors, "raw").minus(&excess(data, factors, treatment))
-}
-
-/// A line for each pair of languages, of the default encoder beside the untrained one.
-fn lines(
-    view: &SettingView<'_>,
-    quantity: impl Fn(&StudyData<'_>, &[(&str, &str)]) -> Observations,
-) -> Vec<ClaimLine> {
+/// A line for each pair of languages: what a linear probe tells in the default encoder beside the untrained one.
+fn told_lines(view: &SettingView<'_>) -> Vec<ClaimLine> {
     by_pair(&view.study(STUDY), &["language_id"], |data, _| {
-        let own = quantity(data, &[("condition", "default")]);
-        let untrained = quantity(data, &[("condition", "untrained")]);
+        let [own, untrained] =
+            ["default", "untrained"].map(|one| excess(data, "language_id", one, "raw"));
         ClaimLine::new("", Evidence::Seeds(own.sample())).against(Control::of(
             "untrained",
             &own,
             &untrained,
         ))
+    })
+}
+
+/// A line for each pair of languages: what a treatment leaves to tell in the default encoder. To hold it must have removed more than
+/// from an untrained one; what is left is left, whatever there is in that.
+fn left_lines(view: &SettingView<'_>, treatment: &str) -> Vec<ClaimLine> {
+    by_pair(&view.study(STUDY), &[NONLINEAR], |data, _| {
+        let left = |condition| excess(data, NONLINEAR, condition, treatment);
+        let removed = |one| excess(data, NONLINEAR, one, "raw").minus(&left(one));
+        let [own, untrained] = ["default", "untrained"].map(removed);
+        let left = left("default").sample();
+        let interval = left.mean().and_then(|mean| mean.interval());
+        let line = ClaimLine::new("", Evidence::Seeds(left));
+        match interval {
+            Some((low, _)) if low > LEFT => line,
+            _ => line.against(Control::of("removed from untrained", &own, &untrained)),
+        }
     })
 }
 
@@ -176,6 +191,16 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         CaptionedItem::figure(
             BEYOND,
+            "The same of the probe that also sees spread, skew and correlations. After centring a linear probe has nothing to see; what this \
+             one tells then is in more than the means.",
+            figure(
+                named(id, "nonlinear"),
+                "Language told by more than means",
+                &panels(NONLINEAR, treatments, "accuracy"),
+            ),
+        ),
+        CaptionedItem::figure(
+            BEYOND,
             "The share of the variance of sentence vectors that lies between languages, by layer.",
             figure(
                 named(id, "variance"),
@@ -185,7 +210,8 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         CaptionedItem::table(
             BEYOND,
-            "Means over layers: accuracy of the probe, the same after labels were shuffled before the treatment, and the share of variance between languages.",
+            "Means over layers: accuracy of the linear probe and of the one that sees more than means, each beside the same after labels were shuffled before the \
+             treatment, and the share of variance between languages.",
             table(&data, &pairs),
         ),
         CaptionedItem::figure(
@@ -237,7 +263,16 @@ fn neuron_table(data: &StudyData<'_>) -> ReportTable {
 }
 
 fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
-    let heads = ["pair", "encoder", "treatment", "accuracy", "shuffled labels", "variance between"];
+    let heads = [
+        "pair",
+        "encoder",
+        "treatment",
+        "linear",
+        "shuffled labels",
+        "more than means",
+        "shuffled labels",
+        "variance between",
+    ];
     let mut table = ReportTable::new(&heads);
     for pair in pairs {
         for condition in data.levels(&["language_id"], "condition", &CONDITIONS) {
@@ -251,6 +286,8 @@ fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
                     TableCell::Text(name(&treatment).to_owned()),
                     of("language_id"),
                     of("language_id_shuffled"),
+                    of(NONLINEAR),
+                    of("language_id_nonlinear_shuffled"),
                     of("variance_between"),
                 ]);
             }
