@@ -46,10 +46,19 @@ impl BitextPreparation {
     }
 }
 
+/// Which pairs are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairRules {
+    /// Keep pairs with an empty side, without links, rather than refuse them.
+    pub allow_empty: bool,
+    /// At most the first so many.
+    pub limit: Option<usize>,
+}
+
 /// How parallel text is read.
 #[derive(Default)]
 pub struct BitextReader {
-    allow_empty: bool,
+    rules: PairRules,
     preparation: BitextPreparation,
     preparers: Option<[Preparer; 2]>,
 }
@@ -66,8 +75,8 @@ pub struct BitextObserver<'a> {
 }
 
 impl BitextReader {
-    /// A reader with this preprocessing; a pair with an empty side is kept without links, or refused.
-    pub fn new(preparation: BitextPreparation, allow_empty: bool) -> Result<Self> {
+    /// A reader with this preprocessing, of the pairs that the rules name.
+    pub fn new(preparation: BitextPreparation, rules: PairRules) -> Result<Self> {
         let preparer = |language: &String, choice: TokenizerChoice| {
             let words = choice.for_language(language);
             let plain = Preparation::for_language(language);
@@ -79,7 +88,7 @@ impl BitextReader {
             }
             (None, _) => None,
         };
-        Ok(Self { allow_empty, preparation, preparers })
+        Ok(Self { rules, preparation, preparers })
     }
 
     /// Reads the whole text and assigns ids to its words: new ones, or those of two known vocabularies.
@@ -94,8 +103,9 @@ impl BitextReader {
             None => BitextBuilder::learning(),
         };
         let mut pairs = PairReader::new(input);
+        let mut left = self.rules.limit.unwrap_or(usize::MAX);
         loop {
-            let blocks = self.read_blocks(&mut pairs)?;
+            let blocks = self.read_blocks(&mut pairs, &mut left)?;
             if blocks.is_empty() {
                 return Ok(reading.finish(self.preparation.clone()));
             }
@@ -114,11 +124,14 @@ impl BitextReader {
         }
     }
 
-    fn read_blocks(&self, pairs: &mut PairReader) -> Result<Vec<PairBlock>> {
+    fn read_blocks(&self, pairs: &mut PairReader, left: &mut usize) -> Result<Vec<PairBlock>> {
+        let allow_empty = self.rules.allow_empty;
         let mut blocks = Vec::new();
         while blocks.len() < BLOCKS {
             let mut block = PairBlock::default();
-            while block.size() < BLOCK && pairs.next(self.allow_empty, &mut block)? {}
+            while *left > 0 && block.size() < BLOCK && pairs.next(allow_empty, &mut block)? {
+                *left -= 1;
+            }
             if block.is_empty() {
                 break;
             }
@@ -309,6 +322,17 @@ mod tests {
     }
 
     #[test]
+    fn the_first_pairs_are_read() {
+        let rules = PairRules { limit: Some(2), ..PairRules::default() };
+        let reader = BitextReader::new(BitextPreparation::default(), rules).unwrap();
+        let (_file, one) = source("a ||| b\nc ||| d\ne ||| f\n");
+        assert_eq!(read(&ParallelText::Pairs(one), &reader).unwrap().len(), 2);
+        // What comes after is not read.
+        let ((_a, a), (_b, b)) = (source("a\nc\ne\n"), source("b\nd\n"));
+        assert_eq!(read(&ParallelText::Parallel(a, b), &reader).unwrap().len(), 2);
+    }
+
+    #[test]
     fn every_form_reads_the_same() {
         let expected = pairs("the house ||| la maison\na ||| une\n").unwrap();
         for text in ["the house|||la maison\r\na|||une", "the house\tla maison\na\tune\n"] {
@@ -366,7 +390,11 @@ mod tests {
     #[test]
     fn empty_sides_can_be_kept() {
         let (_file, source) = source("a ||| b\n||| c\n\nd ||| \n");
-        let reader = BitextReader::new(BitextPreparation::default(), true).unwrap();
+        let reader = BitextReader::new(
+            BitextPreparation::default(),
+            PairRules { allow_empty: true, ..PairRules::default() },
+        )
+        .unwrap();
         let bitext = read(&ParallelText::Pairs(source), &reader).unwrap();
         assert_eq!(bitext.len(), 4);
         assert_eq!(bitext.target().sentence(2), [0_u32; 0]);
@@ -376,8 +404,11 @@ mod tests {
     fn words_are_lowercased_and_tokenized_on_request() {
         let (_file, text) = source("The House. ||| La Maison.\n");
         let small = BitextPreparation { lowercase: true, ..BitextPreparation::default() };
-        let bitext =
-            read(&ParallelText::Pairs(text), &BitextReader::new(small, false).unwrap()).unwrap();
+        let bitext = read(
+            &ParallelText::Pairs(text),
+            &BitextReader::new(small, PairRules::default()).unwrap(),
+        )
+        .unwrap();
         assert_eq!(bitext.source().words().iter().collect::<Vec<_>>(), ["the", "house."]);
         let cut = BitextPreparation {
             lowercase: false,
@@ -385,8 +416,11 @@ mod tests {
             tokenizer: Some(TokenizerChoice::Auto),
         };
         let (_file, text) = source("The House. ||| La Maison.\n");
-        let bitext =
-            read(&ParallelText::Pairs(text), &BitextReader::new(cut, false).unwrap()).unwrap();
+        let bitext = read(
+            &ParallelText::Pairs(text),
+            &BitextReader::new(cut, PairRules::default()).unwrap(),
+        )
+        .unwrap();
         assert_eq!(bitext.target().words().iter().collect::<Vec<_>>(), ["La", "Maison", "."]);
     }
 
@@ -399,7 +433,7 @@ mod tests {
             languages: ["en", "fr"].map(String::from),
             tokenizer: Some(TokenizerChoice::Auto),
         };
-        let reader = BitextReader::new(preparation, false).unwrap();
+        let reader = BitextReader::new(preparation, PairRules::default()).unwrap();
         let bitext = read(&ParallelText::Pairs(text), &reader).unwrap();
         let words: Vec<_> = bitext.source().words().iter().collect();
         assert_eq!(words, [".", "he", "left", "she", "stayed"]);

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::bitext::{Bitext, BitextSide};
 use crate::dictionary::{PairTexts, lexicon};
 use crate::error::{Error, Result};
-use crate::input::{BitextObserver, BitextPreparation, BitextReader, PairCallback, ParallelText};
+use crate::input::{
+    BitextObserver, BitextPreparation, BitextReader, PairCallback, PairRules, ParallelText,
+};
 use crate::learn::{AlignmentConfig, DirectionalLinks, EmIteration, train_direction};
 use crate::links::WordLinks;
 use crate::model::AlignmentModel;
@@ -35,8 +37,8 @@ pub struct AlignmentRequest<'a> {
     pub config: AlignmentConfig,
     /// How the links of both directions are combined.
     pub symmetrization: Symmetrization,
-    /// Keep pairs with an empty side, without links.
-    pub allow_empty: bool,
+    /// Which pairs are read.
+    pub rules: PairRules,
     /// The files to write.
     pub outputs: AlignmentOutputs,
 }
@@ -138,7 +140,7 @@ pub fn align_text(
         model,
         config,
         symmetrization,
-        allow_empty,
+        rules,
         outputs,
     } = request;
     let mut warnings = Vec::new();
@@ -147,7 +149,7 @@ pub fn align_text(
         None => preparation,
     };
     warnings.extend(preparation.warnings());
-    let reader = BitextReader::new(preparation, allow_empty)?;
+    let reader = BitextReader::new(preparation, rules)?;
     let keep = outputs.readable.is_some() || outputs.lexicon.is_some();
     let kept = (outputs.prepared.as_deref(), keep);
     let (bitext, texts) = read(&reader, text, model.as_ref(), kept, observer)?;

@@ -51,7 +51,9 @@ pub use bitext::{Bitext, BitextSide};
 pub use dictionary::LinkedPair;
 pub use error::{Error, Result};
 pub use extraction::{LinkExtraction, SimilarityMatrix, UnitLink};
-pub use input::{BitextObserver, BitextPreparation, BitextReader, PairCallback, ParallelText};
+pub use input::{
+    BitextObserver, BitextPreparation, BitextReader, PairCallback, PairRules, ParallelText,
+};
 pub use job::{
     AlignedBitext, AlignmentObserver, AlignmentOutputs, AlignmentRequest, WordAlignResult,
     align_bitext, align_text,

@@ -18,7 +18,7 @@ use crate::bitext::Bitext;
 use crate::dictionary::{PairTexts, lexicon};
 use crate::error::{Error, Result};
 use crate::extraction::{LinkExtraction, SimilarityMatrix};
-use crate::input::{BitextPreparation, BitextReader, ParallelText};
+use crate::input::{BitextPreparation, BitextReader, PairRules, ParallelText};
 use crate::job::{AlignmentObserver, align_bitext, put, read, write_lines};
 use crate::learn::AlignmentConfig;
 use crate::links::WordLinks;
@@ -44,8 +44,8 @@ pub struct EncoderAlignRequest<'a> {
     pub text: &'a ParallelText,
     /// How it is preprocessed, and its languages.
     pub preparation: BitextPreparation,
-    /// Keep pairs with an empty side, without links.
-    pub allow_empty: bool,
+    /// Which pairs are read.
+    pub rules: PairRules,
     /// The layers, 0 for the embeddings.
     pub layers: Vec<usize>,
     /// How links are extracted.
@@ -166,7 +166,7 @@ pub fn align_with_encoder(
         layers.iter().flat_map(|&layer| extractions.iter().map(move |&how| (layer, how))).collect();
     check(&methods, outputs)?;
     let _together = files::lock_outputs(outputs.paths());
-    let reader = BitextReader::new(preparation.clone(), request.allow_empty)?;
+    let reader = BitextReader::new(preparation.clone(), request.rules)?;
     let (bitext, texts) = read(&reader, text, None, (outputs.prepared.as_deref(), true), observer)?;
     let gold = request.gold.as_ref().map(|gold| read_gold(gold, bitext.len())).transpose()?;
     observer.linking();

@@ -76,7 +76,8 @@ impl Matrix {
         Self::new(rows, self.cols, self.strip(0..rows).to_vec())
     }
 
-    /// Refuses a value that is not finite and a vector of no length, naming the first by `name`.
+    /// Refuses a value that is not finite and a vector of no length, naming the first by `name`, whose number counts from 0 as columns and
+    /// layers do.
     pub fn check(&self, file: &str, name: impl Fn(usize) -> String) -> Result<()> {
         // Without a branch for each value: the bits of all magnitudes, and whether any is not finite.
         let good = |vector: &[f32]| {
@@ -89,7 +90,10 @@ impl Matrix {
         for (row, vector) in self.iter().enumerate().filter(|(_, vector)| !good(vector)) {
             let place = || format!("{file}: {}", name(row));
             if let Some(column) = vector.iter().position(|x| !x.is_finite()) {
-                let reason = format!("has {} in column {}", vector[column], column + 1);
+                let reason = format!(
+                    "has {} in column {column} (rows and columns count from 0)",
+                    vector[column]
+                );
                 return Err(Error::input(place(), reason, "mend or leave out the vector"));
             }
             if vector.iter().all(|&x| x == 0.0) {
@@ -113,7 +117,10 @@ mod tests {
         };
         assert_eq!(check(vec![1.0, 0.0, 0.0, 2.0]), Ok(()));
         let error = check(vec![1.0, 0.0, 0.0, f32::NAN]).unwrap_err();
-        assert!(error.starts_with("a.npy: row 1: has NaN in column 2"), "{error}");
+        assert!(
+            error.starts_with("a.npy: row 1: has NaN in column 1 (rows and columns count from 0)"),
+            "{error}"
+        );
         let error = check(vec![0.0, 0.0, 0.0, 1.0]).unwrap_err();
         assert!(error.starts_with("a.npy: row 0: is a vector of zeros"), "{error}");
     }

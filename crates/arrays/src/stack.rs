@@ -86,10 +86,11 @@ impl Stack {
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = File::open(path).at(path, "open")?;
         let mut head = Vec::new();
-        (&file).take(6).read_to_end(&mut head).at(path, "read")?;
+        (&file).take(64).read_to_end(&mut head).at(path, "read")?;
+        files::refuse_pointer(path, &head)?;
         file.rewind().at(path, "read")?;
         let layers = match head.as_slice() {
-            b"\x93NUMPY" => of_npy(&mut file, path)?,
+            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => of_npy(&mut file, path)?,
             [b'P', b'K', ..] => of_npz(path)?,
             _ => of_safetensors(&mut file, path)?,
         };
@@ -172,8 +173,9 @@ impl Stack {
         if let Some(at) = values.chunks_exact(*dim).position(|row| !finite(row)) {
             let vector = &values[at * dim..(at + 1) * dim];
             let col = vector.iter().position(|x| !x.is_finite()).expect("it was just seen");
-            let place = format!("{}: layer {name}, row {}", self.name, rows.start + at + 1);
-            let reason = format!("has {} in column {}", vector[col], col + 1);
+            let place = format!("{}: layer {name}, row {}", self.name, rows.start + at);
+            let reason =
+                format!("has {} in column {col} (rows and columns count from 0)", vector[col]);
             return Err(Error::input(place, reason, "mend or leave out the row, in both files"));
         }
         Ok(values)

@@ -1,4 +1,4 @@
-//! How a command fails: used wrongly (exit code 2), failed (1) or interrupted (130).
+//! How a command fails: used wrongly (exit code 2), failed (1) or interrupted (130; 143 and 129 by SIGTERM and SIGHUP).
 //!
 //! Libraries say through [`Fault`] whether a request was wrong and which configuration key is to
 //! blame; here the key becomes the flag that sets it, where the command has one.
@@ -48,9 +48,10 @@ impl Failure {
             Failure::Failed(message) => (message, false),
             Failure::Reported(_) => return stop::exit_code(),
             Failure::Library { message, usage, key } => {
-                let flag = key.and_then(|key| {
-                    flag(&crate::definition(), crate::invocation::typed().iter().cloned(), &key)
-                });
+                let (root, typed) = (crate::definition(), crate::invocation::typed());
+                let of_key = |key: &str| flag(&root, typed.iter().cloned(), key);
+                let message = naming_flags(&message, of_key);
+                let flag = key.as_deref().and_then(of_key);
                 let flag = flag.filter(|flag| !message.contains(flag.as_str()));
                 (flag.map_or(message.clone(), |flag| format!("{message} ({flag})")), usage)
             }
@@ -93,6 +94,19 @@ fn flag(
     }
 }
 
+/// A message in which the keys that it says to set are flags of the command.
+fn naming_flags(message: &str, of_key: impl Fn(&str) -> Option<String>) -> String {
+    let (mut text, mut rest) = (String::new(), message);
+    while let Some((before, (key, after))) =
+        rest.split_once("set `").and_then(|(before, rest)| Some((before, rest.split_once('`')?)))
+    {
+        text += before;
+        text += &of_key(key).map_or_else(|| format!("set `{key}`"), |flag| format!("give {flag}"));
+        rest = after;
+    }
+    text + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +121,10 @@ mod tests {
         assert_eq!(found(pretrain, "no_such_key"), None);
         assert_eq!(found("isogloss vectors word2vec", "threads").as_deref(), Some("--threads"));
         assert_eq!(found("isogloss retrieve", "adam.beta2"), None);
+        let message = "take more, or set `allow_unseen` to count them; or set `other`";
+        let transfer = |key: &str| found("isogloss transfer --task pos", key);
+        let named = "take more, or give --allow-unseen to count them; or set `other`";
+        assert_eq!(naming_flags(message, transfer), named);
+        assert_eq!(naming_flags("set `half", transfer), "set `half");
     }
 }

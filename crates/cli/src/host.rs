@@ -15,7 +15,7 @@ pub trait Host: Send + Sync {
     fn remark(&self, text: &str);
     /// A line of training metrics.
     fn metrics(&self, line: &Value);
-    /// Whether the command is to stop.
+    /// Whether the command is to stop. One that asks ends by itself when it is.
     fn stopped(&self) -> bool;
 }
 

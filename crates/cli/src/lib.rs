@@ -2,7 +2,7 @@
 //!
 //! Each command lives in its own file under `commands/` and returns an `outcome::Outcome`; this file only
 //! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed,
-//! 2 used wrongly, 130 interrupted). It is a library so that the Python package has the same command without
+//! 2 used wrongly, 130 interrupted, 143 and 129 by SIGTERM and SIGHUP). It is a library so that the Python package has the same command without
 //! a second program in its wheel.
 
 // Lines on standard error go through `say!`, which outlives their reader.
@@ -26,6 +26,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use serde_json::Value;
 use tensor::DeviceFault;
@@ -65,7 +66,17 @@ fn definition() -> clap::Command {
 /// A command line as typed values.
 fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     let mut definition = definition();
-    let mut matches = definition.try_get_matches_from_mut(words)?;
+    let words: Vec<OsString> = words.into_iter().collect();
+    // Results, configurations and the commands of studies are text, and name the files of this command: refused here,
+    // and not by the last line of a day's work.
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut named = words.iter().skip(1).map(OsString::as_os_str).chain([here.as_os_str()]);
+    if let Some(other) = named.find(|name| name.to_str().is_none()) {
+        let message =
+            format!("{other:?} is not UTF-8; rename it, or give a link to it another name\n");
+        return Err(definition.error(ErrorKind::InvalidUtf8, message));
+    }
+    let mut matches = definition.try_get_matches_from_mut(&words)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition))
 }
 
@@ -94,8 +105,28 @@ pub fn run(program: PathBuf, typed: Vec<OsString>) -> u8 {
         Err(payload) => panic::resume_unwind(payload),
     });
     match result {
-        Ok(outcome) => outcome.print(arguments.json),
+        Ok(outcome) => {
+            say_unknown();
+            outcome.print(arguments.json)
+        }
         Err(failure) => failure.print(),
+    }
+}
+
+/// The share of unknown subwords above which text may be of another language than the model.
+const MANY_UNKNOWN: f64 = 0.01;
+
+/// Says how much of the text that was read the vocabulary does not know.
+fn say_unknown() {
+    for (language, counts) in text::take_unknown_counts() {
+        let share = 100.0 * counts.share();
+        say!("{language}: {share:.2} % of {} tokens unknown", counts.subwords);
+        if counts.share() > MANY_UNKNOWN {
+            say!(
+                "warning: the vocabulary does not know {share:.1} % of the tokens of {language}, whose vectors say little; is \
+                 the text in that language and script, and the model trained on it?"
+            );
+        }
     }
 }
 
@@ -126,12 +157,12 @@ pub struct CallResult {
 /// Where the words are no command, or the command fails.
 pub fn call(words: Vec<OsString>, host: Arc<dyn Host>) -> Result<CallResult, CallFailure> {
     let words = std::iter::once("isogloss".into()).chain(words);
-    let arguments = parse(overrides::rewrite(words)).map_err(|error| CallFailure {
-        message: error.to_string().trim().to_owned(),
-        usage: true,
-        key: None,
-    })?;
-    match host::with(host, || arguments.command.run()) {
+    let arguments = parse(overrides::rewrite(words)).map_err(|error| of_words(&error))?;
+    files::on_warning(|text| say!("warning: {text}"));
+    // What other callers of this process have encoded is not this command's.
+    text::take_unknown_counts();
+    let run = || arguments.command.run().inspect(|_| say_unknown());
+    match host::with(host, run) {
         Ok(outcome) => {
             let finished = outcome.is_finished();
             Ok(CallResult { json: outcome.json().clone(), finished })
@@ -142,6 +173,32 @@ pub fn call(words: Vec<OsString>, host: Arc<dyn Host>) -> Result<CallResult, Cal
         }
         Err(Failure::Library { message, usage, key }) => Err(CallFailure { message, usage, key }),
     }
+}
+
+/// What is wrong with the words, for a program that gave them: no usage line, no word of `--help`, the flag as a key.
+fn of_words(error: &clap::Error) -> CallFailure {
+    let text = |kind: ContextKind| error.get(kind).map(ToString::to_string);
+    let flag = text(ContextKind::InvalidArg);
+    let key = flag.as_deref().and_then(|flag| {
+        let name = flag.trim_start_matches('-').split([' ', '=', '[', '<']).next()?;
+        (!name.is_empty()).then(|| name.replace('-', "_"))
+    });
+    let message = match (&key, text(ContextKind::InvalidValue), error.get(ContextKind::ValidValue))
+    {
+        (Some(key), Some(value), Some(ContextValue::Strings(valid))) if !valid.is_empty() => {
+            format!("{key}: there is no `{value}`; give {}", valid.join(", "))
+        }
+        _ => {
+            let rendered = error.to_string();
+            let lines = rendered.lines().map(str::trim).filter(|line| {
+                !line.is_empty()
+                    && !line.starts_with("Usage:")
+                    && !line.starts_with("For more information")
+            });
+            lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+        }
+    };
+    CallFailure { message, usage: true, key }
 }
 
 #[cfg(test)]
@@ -208,6 +265,33 @@ mod tests {
         }
         documents.sort();
         documents
+    }
+
+    /// Every command, with every flag and every argument that takes a value.
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_is_not_utf_8_is_refused_before_any_work() {
+        use std::os::unix::ffi::OsStringExt;
+        let bad = |before: &str| OsString::from_vec([before.as_bytes(), b"\xff/run"].concat());
+        let mut open = vec![(vec![OsString::from("isogloss")], definition())];
+        let mut tried = 0;
+        while let Some((words, command)) = open.pop() {
+            for inner in command.get_subcommands() {
+                open.push(([&words[..], &[inner.get_name().into()]].concat(), inner.clone()));
+            }
+            for argument in command.get_arguments().filter(|one| one.get_action().takes_values()) {
+                let flag = argument.get_long().map(|long| format!("--{long}="));
+                for value in
+                    ["", "qaa="].map(|before| bad(&(flag.clone().unwrap_or_default() + before)))
+                {
+                    let typed = [&words[..], &[value]].concat();
+                    let error = parse(overrides::rewrite(typed)).err().expect("it is refused");
+                    assert_eq!((error.kind(), error.exit_code()), (ErrorKind::InvalidUtf8, 2));
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 1000, "only {tried} were tried");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -681,6 +681,41 @@ fn nothing_is_written_to_a_run() {
     assert_eq!(listing(&folder), before);
 }
 
+/// Connections that say a byte now and then, with the token or without it, keep nobody out, and end.
+#[test]
+fn slow_connections_neither_fill_the_table_nor_last() {
+    let server = Served::start(RUNS.path(), &["run"]);
+    let connect = || TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let drip = |mut stream: TcpStream| {
+        std::thread::spawn(move || {
+            let begun = Instant::now();
+            stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            // An answer, or the end.
+            while begun.elapsed() < Duration::from_secs(30) {
+                if stream.write_all(b"x").is_err() || stream.read(&mut [0]).is_ok() {
+                    break;
+                }
+            }
+            begun.elapsed()
+        })
+    };
+    let mut with_token = connect();
+    let (host, cookie) = (server.host(), server.cookie());
+    let head = format!(
+        "POST /api/neighbours HTTP/1.0\r\nHost: {host}\r\nCookie: {cookie}\r\nContent-Length: 9999\r\n\r\n"
+    );
+    with_token.write_all(head.as_bytes()).unwrap();
+    let mut slow = vec![drip(with_token)];
+    slow.extend((0..100).map(|_| drip(connect())));
+    let begun = Instant::now();
+    assert_eq!(server.get("/api/runs").status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    for drip in slow {
+        let held = drip.join().unwrap();
+        assert!(held < Duration::from_secs(15), "one was held for {held:?}");
+    }
+}
+
 /// Verdicts and figures of a laboratory are inside an exported page.
 #[test]
 fn an_export_of_a_laboratory_has_its_studies() {
@@ -703,6 +738,38 @@ fn an_export_of_a_laboratory_has_its_studies() {
             assert!(inside[&format!("/api/figure/{id}.{ending}?")]["base64"].is_string(), "{id}");
         }
     }
+}
+
+/// Where memory cannot be had, an export ends with one sentence, or is whole.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_without_the_memory_for_it_says_so() {
+    let place = TempDir::new().unwrap();
+    let run = RUNS.path().join("run");
+    let mut failed = 0;
+    for megabytes in [64, 80, 100, 150, 200, 250] {
+        let script = format!("ulimit -v {} && exec \"$@\"", megabytes * 1000);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_isogloss"), "explore"]).arg(&run);
+        let page = format!("{megabytes}.html");
+        shell.args(["--threads", "1", "--device", "cpu", "--export", &page]);
+        let output = shell.current_dir(place.path()).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let written = place.path().join(&page).exists();
+        match output.status.code() {
+            Some(0) => assert!(written),
+            Some(1 | 2) => {
+                assert!(
+                    errors.lines().filter(|line| line.starts_with("error:")).count() == 1,
+                    "{errors}"
+                );
+                assert!(!written, "{megabytes}: {errors}");
+                failed += 1;
+            }
+            _ => panic!("{megabytes} MB: {:?} {errors}", output.status),
+        }
+    }
+    assert!(failed > 0, "memory was enough each time");
 }
 
 #[test]

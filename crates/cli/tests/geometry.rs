@@ -746,13 +746,16 @@ fn bad_arrays_are_named() {
     fs::write(folder.join("other.npy"), "no array").unwrap();
     for (arguments, expected) in [
         ("cka x.npy short.npy", "short.npy: has 9 rows, x.npy has 10"),
-        ("cka x.npy nan.npy", "nan.npy: layer 0, row 4: has NaN in column 2"),
+        (
+            "cka x.npy nan.npy",
+            "nan.npy: layer 0, row 3: has NaN in column 1 (rows and columns count from 0)",
+        ),
         ("cka lying.npy x.npy", "lying.npy: its header promises"),
         ("cka x.npy same.npy", "same.npy: layer 0: all its rows are the same"),
         ("cka other.npy x.npy", "other.npy: is no .npy, .npz or safetensors file"),
         (
             "retrieve --source x.npy --target zero.npy",
-            "zero.npy: layer 0, row 4: is a vector of zeros",
+            "zero.npy: layer 0, row 3: is a vector of zeros",
         ),
         ("retrieve --source x.npy --target short.npy", "short.npy: has 9 rows"),
     ] {

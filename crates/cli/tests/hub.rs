@@ -188,3 +188,126 @@ fn runs_are_exported_whole_or_for_one_language() {
     assert_eq!(code, 2);
     assert!(message.contains("xlm-hf"), "{message}");
 }
+
+/// Runs of real text cut punctuation, and what they export is given raw text.
+#[test]
+fn exported_tokenizers_cut_raw_text_as_the_run_does() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let line = |n: usize| {
+        let (cat, dog) = ([["cat", "mat", "hat"], ["dog", "log", "fog"]][n % 2][n % 3], n % 7);
+        format!(
+            "The {cat} sleeps. Mr. Smith's {dog},000 \u{201c}well-known\u{201d} dogs don\u{2019}t\u{2026} (or so).\n"
+        )
+    };
+    let text: String = (0..400).map(line).collect();
+    fs::write(path.join("en.txt"), &text).unwrap();
+    fs::write(path.join("es.txt"), text.replace("The", "El").replace("or so", "o no")).unwrap();
+    fs::write(path.join("zh.txt"), "我喜欢猫。他来了！\n".repeat(400)).unwrap();
+    for (name, others) in [("run", "--text es=es.txt"), ("chinese", "--text zh=zh.txt")] {
+        let train = format!(
+            "pretrain --preset default --text en=en.txt {others} --out {name} --steps 3 --evaluate-every 3 \
+             --text.lines true --text.dev 20 --vocabulary.merges 200 --vocabulary.kind joint"
+        );
+        let output = isogloss(path, &train);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    result(path, "hub export --model run --lang en --out hf");
+    let raw: String = text.lines().take(9).map(|line| format!("{line}\n")).collect();
+    fs::write(path.join("raw.txt"), raw).unwrap();
+    let states = |model: &str| {
+        let out = format!("{model}.npy");
+        result(
+            path,
+            &format!(
+                "encode --model {model} --text en=raw.txt --pool none --lengths n --force --out {out}"
+            ),
+        );
+        npy::read::<f32>(&path.join(out)).unwrap().values
+    };
+    let (own, theirs) = (states("run"), states("hf"));
+    assert_eq!(own.len(), theirs.len(), "it is cut into as many tokens");
+    let far = own.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+    assert!(far < 1e-4, "{far}");
+    let card = fs::read_to_string(path.join("hf/README.md")).unwrap();
+    assert!(card.contains("takes raw text"), "{card}");
+    for (command, reason) in [
+        ("--model run", "by other rules than text of es"),
+        ("--model chinese --lang zh", "the dictionary of jieba"),
+    ] {
+        let (code, message) = refused(path, &format!("hub export {command} --force --out no"));
+        assert!(
+            code == 2 && message.contains(reason) && message.contains("--prepared"),
+            "{message}"
+        );
+        result(path, &format!("hub export {command} --prepared --force --out no"));
+        let card = fs::read_to_string(path.join("no/README.md")).unwrap();
+        assert!(card.contains("expects words that were cut"), "{card}");
+    }
+}
+
+#[test]
+fn inputs_that_would_give_wrong_numbers_are_named() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let write = |name: &str, text: &str| fs::write(path.join(name), text).unwrap();
+    write("x.jsonl", "{\"sentence\": \"the cat\"}\n");
+    write("x.csv", "id,sentence\n1,the cat\n");
+    write("pairs.tsv", "Sentence1\tsentence2\nthe cat\tle chat\n");
+    write("zh.txt", "猫 你\n");
+    write("plain.txt", "the cat sat\non the mat\n");
+    let bert = fixture("bert").display().to_string();
+    let encode = |text: &str| format!("encode --model {bert} --text en={text} --force --out x.npy");
+    for (command, reason) in [
+        (encode("x.jsonl"), "x.jsonl: is JSON by its name"),
+        (encode("x.csv"), "x.csv: is a table with commas by its name"),
+        (
+            "align words --dictionary d --source no.vec --target no.vec --out m.npy".to_owned(),
+            "no.vec: does not exist",
+        ),
+    ] {
+        let (_, message) = refused(path, &command);
+        assert!(message.contains(reason), "{message}");
+    }
+    let said = |command: &str| {
+        let output = isogloss(path, command);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{message}");
+        message
+    };
+    let header = said(&encode("pairs.tsv --columns 1,2"));
+    assert!(header.contains("pairs.tsv:1: names columns, and is left out"), "{header}");
+    assert_eq!(result(path, &encode("pairs.tsv --columns 1,2"))["sentences"], 2);
+    assert!(
+        header.contains("en: 0.00 % of 5 tokens unknown") && !header.contains("does not know"),
+        "{header}"
+    );
+    let unknown = said(&encode("zh.txt"));
+    assert!(unknown.contains("does not know 50.0 % of the tokens of en"), "{unknown}");
+    assert_eq!(result(path, &encode("zh.txt"))["unknown_share"], 0.5);
+    // What git has before `git lfs pull`.
+    let clone = path.join("clone");
+    fs::create_dir(&clone).unwrap();
+    for entry in fs::read_dir(fixture("bert")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), clone.join(entry.file_name())).unwrap();
+    }
+    write(
+        "clone/model.safetensors",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 71\n",
+    );
+    let (code, message) = refused(path, "encode --model clone --text en=plain.txt --out y.npy");
+    assert!(
+        code == 1 && message.contains("model.safetensors") && message.contains("git lfs pull"),
+        "{message}"
+    );
+    let inspected = result(path, "inspect plain.txt");
+    assert_eq!(
+        (&inspected["kind"], &inspected["lines"], &inspected["words"]),
+        (&json!("text"), &json!(2), &json!(6))
+    );
+    write("no.vec", "the 0.5 0.5\ncat 1 0\n");
+    assert_eq!(result(path, "inspect no.vec")["kind"], "word_vectors");
+    said("results add --lab lab --measure accuracy --value 0.5 --command x");
+    assert_eq!(result(path, "inspect lab")["kind"], "laboratory");
+}

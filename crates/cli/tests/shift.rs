@@ -139,7 +139,11 @@ fn from_means_to_a_sweep() {
     assert_eq!(sweeps[2]["kind"], "lsar");
     assert_eq!(sweeps[0]["cells"].as_array().unwrap().len(), 12);
     assert!(swept["signature"].as_str().unwrap().starts_with("BLEU-1|"));
-    assert!(sweeps[0]["cells"][0]["translated"].is_number());
+    let cell = &sweeps[0]["cells"][0];
+    for key in ["translated", "translated_different", "translated_shuffled", "bleu1_permuted"] {
+        assert!((0.0..=1.0).contains(&cell[key].as_f64().unwrap()), "{key}: {cell}");
+    }
+    assert!(sweeps[0]["bleu1_frequent"].as_f64().unwrap() > 0.0);
     assert!((0.0..=1.0).contains(&sweeps[0]["cells"][0]["bleu1"].as_f64().unwrap()));
     assert!(folder.join("sweep.json").is_file());
     // The same again from what was kept, without running the model.

@@ -510,7 +510,7 @@ fn a_runner_that_is_asked_to_stop_asks_its_steps() {
     // To the runner alone, as `kill` and service managers do.
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    assert_eq!(runner.wait().unwrap().code(), Some(130));
+    assert_eq!(runner.wait().unwrap().code(), Some(143));
     for step in steps {
         assert!(step.join("run/state.safetensors").exists(), "it was not let save");
         assert!(!step.join("result.json").exists());
@@ -528,7 +528,7 @@ fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
     let (mut runner, steps) = begun(folder, &[]);
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    assert_eq!(runner.wait().unwrap().code(), Some(130));
+    assert_eq!(runner.wait().unwrap().code(), Some(143));
     let state = steps[0].join("run/state.safetensors");
     let before = std::fs::read(&state).unwrap();
     // A text that is not there for a moment.

@@ -554,10 +554,10 @@ fn a_run_that_another_process_works_in_is_not_touched() {
     assert_eq!(left, ["lock"]);
     drop(held);
     // With nothing but a lock, it can be resumed as well as begun.
-    fs::write(run.join(".unfinished-abcdefghijkl"), "").unwrap();
+    fs::write(run.join(".unfinished-0000000000000000-65a99287"), "").unwrap();
     let resume = [&begin[..], &["--resume"]].concat();
     done(folder, &transfer("ner", "contested", &resume));
-    assert!(!run.join(".unfinished-abcdefghijkl").exists());
+    assert!(!run.join(".unfinished-0000000000000000-65a99287").exists());
     // As a kill in the first epoch leaves it.
     for file in ["summary.json", "results.json", "inputs.json"] {
         fs::remove_file(run.join(file)).unwrap();

@@ -186,6 +186,7 @@ impl Archive {
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let owned = || path.to_owned();
         let bytes = fs::read(path).at(path, "read")?;
+        files::refuse_pointer(path, &bytes)?;
         let malformed = |source| ArchiveError::Malformed { path: owned(), source };
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
         let seal = header.metadata().as_ref().and_then(|map| map.get(KEY));

@@ -1,7 +1,8 @@
 //! A small synchronous server around an [`Explorer`]: a thread for each request, and a connection for each.
 //!
-//! Browsers keep connections open and open some in advance, which would occupy threads; so every answer ends its connection, a connection
-//! that says nothing is left, and there are never more than a few dozen.
+//! Browsers keep connections open and open some in advance, which would occupy threads; so every answer ends its connection, and a
+//! connection has one deadline for all that it asks. Until it has shown the token it is a stranger's: of these there are few at a
+//! time, the oldest makes room, and none counts among those that are answered.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,21 +11,26 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use terms::strangers::{Seat, Strangers, TimedStream};
+
 use crate::error::{ApiFailure, ApiResult, ExploreError};
 use crate::explorer::Explorer;
 use crate::guard::{Access, Guard, HEADERS, LONGEST_BODY, RequestHeaders};
 use crate::page;
 use crate::request::{ApiAnswer, ApiRequest, PLAIN};
 
-/// Connections at once, and of these the pages that follow a run.
+/// Connections at once that have not shown the token, those that have, and of these the pages that follow a run.
+const MOST_STRANGERS: usize = 8;
 const MOST_CONNECTIONS: usize = 64;
 const MOST_FOLLOWERS: usize = 8;
 /// The longest head of a request, and its headers at most.
 const LONGEST_HEAD: usize = 16 << 10;
 const MOST_HEADERS: usize = 64;
-/// How long a request may take to arrive, and an answer to be taken.
+/// How long a request may take to arrive, head and body, and an answer to be taken.
 const ARRIVAL: Duration = Duration::from_secs(10);
 const DEPARTURE: Duration = Duration::from_secs(60);
+/// How long a connection is kept after its answer.
+const LINGER: Duration = Duration::from_secs(1);
 /// How often a run that is followed is looked at, and how often a follower receives a sign of life.
 const LOOK: Duration = Duration::from_millis(700);
 const SIGN: Duration = Duration::from_secs(10);
@@ -42,6 +48,7 @@ pub struct ExploreServer {
 struct Service {
     explorer: Explorer,
     guard: Guard,
+    strangers: Arc<Strangers>,
     connections: AtomicUsize,
     followers: AtomicUsize,
     /// Whether it no longer answers; followers look at it.
@@ -75,6 +82,7 @@ impl ExploreServer {
         let service = Service {
             explorer,
             guard,
+            strangers: Strangers::new(MOST_STRANGERS, ARRIVAL),
             connections: AtomicUsize::new(0),
             followers: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
@@ -111,17 +119,11 @@ impl ExploreServer {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                let Ok(stream) = stream else { continue };
                 let service = Arc::clone(&self.service);
-                if service.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-                    service.connections.fetch_sub(1, Ordering::Relaxed);
-                    continue;
-                }
-                thread::spawn(move || {
-                    // A reader that went away is no failure.
-                    let _ = service.handle(stream);
-                    service.connections.fetch_sub(1, Ordering::Relaxed);
-                });
+                let admitted = stream.and_then(|stream| service.strangers.admit(stream));
+                let Ok((stream, seat)) = admitted else { continue };
+                // A reader that went away is no failure, and one for whom there is no thread is dropped.
+                let _ = thread::Builder::new().spawn(move || service.handle(stream, seat));
             }
         });
         self.service.stopped.store(true, Ordering::Relaxed);
@@ -129,31 +131,51 @@ impl ExploreServer {
 }
 
 impl Service {
-    fn handle(&self, mut stream: TcpStream) -> io::Result<()> {
-        stream.set_read_timeout(Some(ARRIVAL))?;
-        stream.set_write_timeout(Some(DEPARTURE))?;
-        stream.set_nodelay(true)?;
+    fn handle(&self, mut stream: TimedStream, seat: Seat) -> io::Result<()> {
+        stream.stream().set_write_timeout(Some(DEPARTURE))?;
+        stream.stream().set_nodelay(true)?;
         let head = match read_head(&mut stream)? {
             Ok(head) => head,
             Err(failure) => return write_answer(stream, &ApiAnswer::from(failure)),
         };
         let asked = ApiRequest::of_address(&head.target);
-        let answer = match self.guard.check(head.guarded(), &asked) {
-            Access::Refused(reason) => ApiAnswer::of(PLAIN, reason).status(403),
+        match self.guard.check(head.guarded(), &asked) {
+            Access::Refused(reason) => {
+                write_answer(stream, &ApiAnswer::of(PLAIN, reason).status(403))
+            }
             Access::Enter { set_cookie } => {
                 let mut answer = ApiAnswer::of(PLAIN, "").status(303);
                 answer.headers = vec![("Set-Cookie", set_cookie), ("Location", "/".to_owned())];
-                answer
+                write_answer(stream, &answer)
             }
-            Access::Granted if asked.path == "/api/live" && head.method == "GET" => {
-                return self.follow(stream, &asked);
+            Access::Granted => {
+                drop(seat);
+                let before = self.connections.fetch_add(1, Ordering::Relaxed);
+                let answered = match before < MOST_CONNECTIONS {
+                    true => self.answer(&head, &asked, stream),
+                    false => write_answer(stream, &too_many("connections of this page are open")),
+                };
+                self.connections.fetch_sub(1, Ordering::Relaxed);
+                answered
             }
-            Access::Granted => self.granted(&head, &mut stream).unwrap_or_else(ApiAnswer::from),
-        };
+        }
+    }
+
+    /// Answers somebody who has the token.
+    fn answer(
+        &self,
+        head: &RequestHead,
+        asked: &ApiRequest,
+        mut stream: TimedStream,
+    ) -> io::Result<()> {
+        if asked.path == "/api/live" && head.method == "GET" {
+            return self.follow(stream, asked);
+        }
+        let answer = self.granted(head, &mut stream).unwrap_or_else(ApiAnswer::from);
         write_answer(stream, &answer)
     }
 
-    fn granted(&self, head: &RequestHead, stream: &mut TcpStream) -> ApiResult<ApiAnswer> {
+    fn granted(&self, head: &RequestHead, stream: &mut TimedStream) -> ApiResult<ApiAnswer> {
         let asked = match head.method.as_str() {
             "GET" => ApiRequest::of_address(&head.target),
             "POST" => ApiRequest::of_body(&head.target, &head.body(stream)?)?,
@@ -171,17 +193,14 @@ impl Service {
     }
 
     /// Sends a page how far a run is, whenever that changes.
-    fn follow(&self, stream: TcpStream, asked: &ApiRequest) -> io::Result<()> {
+    fn follow(&self, stream: TimedStream, asked: &ApiRequest) -> io::Result<()> {
         if let Err(failure) = self.explorer.progress(asked) {
             return write_answer(stream, &ApiAnswer::from(failure));
         }
         let before = self.followers.fetch_add(1, Ordering::Relaxed);
         let followed = match before < MOST_FOLLOWERS {
-            true => self.events(stream, asked),
-            false => {
-                let message = "too many pages follow runs; close some".to_owned();
-                write_answer(stream, &ApiAnswer::from(ApiFailure { status: 503, message }))
-            }
+            true => self.events(stream.into_stream()?, asked),
+            false => write_answer(stream, &too_many("pages follow runs")),
         };
         self.followers.fetch_sub(1, Ordering::Relaxed);
         followed
@@ -230,7 +249,7 @@ impl RequestHead {
     }
 
     /// The body, which must say how long it is.
-    fn body(&self, stream: &mut TcpStream) -> ApiResult<Vec<u8>> {
+    fn body(&self, stream: &mut TimedStream) -> ApiResult<Vec<u8>> {
         let length = self.header("Content-Length").and_then(|length| length.parse::<usize>().ok());
         let Some(length) = length else {
             let message = "a body says how long it is, in Content-Length".to_owned();
@@ -249,7 +268,7 @@ impl RequestHead {
 }
 
 /// Reads the head of a request, or why it is none.
-fn read_head(stream: &mut TcpStream) -> io::Result<ApiResult<RequestHead>> {
+fn read_head(stream: &mut TimedStream) -> io::Result<ApiResult<RequestHead>> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
     loop {
@@ -305,14 +324,19 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-fn write_answer(mut stream: TcpStream, answer: &ApiAnswer) -> io::Result<()> {
+fn too_many(what: &str) -> ApiAnswer {
+    ApiAnswer::from(ApiFailure { status: 503, message: format!("too many {what}; close some") })
+}
+
+fn write_answer(mut timed: TimedStream, answer: &ApiAnswer) -> io::Result<()> {
+    let stream = timed.stream();
     let mut bytes = head_of(answer.status, answer.kind, &answer.headers).into_bytes();
     bytes.extend(format!("Content-Length: {}\r\n\r\n", answer.body.len()).as_bytes());
     bytes.extend_from_slice(&answer.body);
     stream.write_all(&bytes)?;
     stream.shutdown(Shutdown::Write)?;
     // A connection that is closed while the other side still writes would take the answer with it.
-    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-    io::copy(&mut stream.take(1 << 20), &mut io::sink())?;
+    let rest = TimedStream::new(timed.into_stream()?, LINGER);
+    io::copy(&mut rest.take(1 << 20), &mut io::sink())?;
     Ok(())
 }

@@ -1,9 +1,12 @@
 //! Drafts: files and folders that do not have their final name yet.
 //!
-//! A draft has a random name that nobody else can have taken, begins with [`PREFIX`], lies beside its
-//! target, and is locked for as long as its process lives. So a draft that can be locked is the leftover
-//! of a process that was killed, and the next process that writes into that folder removes it; one that is being
-//! written is never touched. A process that is interrupted removes its own ([`remove_drafts`]).
+//! A draft lies beside its target and is locked for as long as its process lives. So a draft that can be locked is
+//! the leftover of a process that was killed, and the next process that writes into that folder removes it; one that is
+//! being written is never touched. A process that is interrupted removes its own ([`remove_drafts`]).
+//!
+//! Nothing else is ever removed. A draft's name is [`PREFIX`], a random number, and the beginning of that number's
+//! digest: a file of somebody else's does not have such a name, whatever it begins or ends with. What older releases
+//! left under other names is named and stays.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -13,17 +16,34 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::{At, LOCK, Result};
+use crate::{At, LOCK, Result, warning};
 
 /// What the name of every draft begins with.
 const PREFIX: &str = ".unfinished-";
-/// Random characters after it: more than in older releases, whose drafts are not locked.
-const RANDOM: usize = 12;
+/// How many letters of the digest end it.
+const MARK: usize = 8;
 /// How often a name is tried: another process may take a draft for a leftover before it is locked.
 const ATTEMPTS: usize = 100;
 
 static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static SWEPT: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+
+/// A name that no draft has had.
+fn new_name() -> String {
+    // A hasher's keys are random, and other with each.
+    let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+    let random = format!("{random:016x}");
+    format!("{PREFIX}{random}-{}", mark(&random))
+}
+
+fn mark(random: &str) -> String {
+    blake3::hash(random.as_bytes()).to_hex()[..MARK].to_owned()
+}
+
+fn is_draft(name: &str) -> bool {
+    let random = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+    random.is_some_and(|(random, end)| random.len() == 16 && end == mark(random))
+}
 
 /// The path of a draft, known until it is dropped to [`remove_drafts`].
 struct Registration(PathBuf);
@@ -63,16 +83,9 @@ impl DraftFile {
     /// Makes an empty file in `folder`.
     pub(crate) fn new_in(folder: &Path) -> io::Result<Self> {
         clear_once(folder);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).rand_bytes(RANDOM);
-        #[cfg(unix)]
-        {
-            // A draft is private by default, and would stay so under its final name.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
         for _ in 0..ATTEMPTS {
-            let file = builder.tempfile_in(folder)?;
+            // A draft is private by default, and would stay so under its final name.
+            let file = named(&new_name(), 0o666).tempfile_in(folder)?;
             if claim(file.as_file(), file.path()) {
                 return Ok(Self { _registered: Registration::new(file.path()), file });
             }
@@ -127,16 +140,9 @@ impl DraftFolder {
 
     fn with_mode(parent: &Path, mode: u32) -> Result<Self> {
         clear_once(parent);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).rand_bytes(RANDOM);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(mode));
-        }
-        let _ = mode;
         for _ in 0..ATTEMPTS {
-            let folder = builder.tempdir_in(parent).at(parent, "make a folder in")?;
+            let folder = named(&new_name(), mode).tempdir_in(parent);
+            let folder = folder.at(parent, "make a folder in")?;
             // Where a folder cannot be opened, it cannot be locked by others either.
             let held = match File::open(folder.path()) {
                 Ok(file) if claim(&file, folder.path()) => Some(file),
@@ -180,6 +186,19 @@ impl std::fmt::Debug for ScratchFolder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("ScratchFolder").field(&self.path()).finish()
     }
+}
+
+/// Makes files and folders of this name.
+fn named(name: &str, mode: u32) -> tempfile::Builder<'_, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(name).rand_bytes(0);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(mode));
+    }
+    let _ = mode;
+    builder
 }
 
 /// Locks a draft that was just made. Not so where another process was faster and took it for a leftover.
@@ -229,10 +248,6 @@ fn clear_leftovers(folder: &Path) {
     }
 }
 
-fn is_draft(name: &str) -> bool {
-    name.strip_prefix(PREFIX).is_some_and(|random| random.len() == RANDOM)
-}
-
 fn remove_if_dead(path: &Path) {
     // Neither a link nor a pipe is a draft of ours, and the one must not be followed nor the other opened.
     if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() || metadata.is_dir()) {
@@ -244,35 +259,50 @@ fn remove_if_dead(path: &Path) {
     }
 }
 
-/// Removes what killed processes left in a folder whose lock is held, and in the folders in it: drafts, and
-/// the temporary files of older releases and of libraries, which nobody else can be writing then.
+/// Removes the drafts of killed processes from a folder whose lock is held, and from the folders in it that have no lock
+/// of their own, and names what older releases may have left.
 pub(crate) fn clear_under_lock(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (name, path) = (entry.file_name(), entry.path());
-        let name = name.to_string_lossy();
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_draft(&name) {
-            remove_if_dead(&path);
-        } else if is_leftover(&name, is_folder) {
-            remove(&path);
-        } else if is_folder && !path.join(LOCK).exists() {
-            clear_under_lock(&path);
+    let mut old = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let (name, path) = (entry.file_name(), entry.path());
+            let name = name.to_string_lossy();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_draft(&name) {
+                remove_if_dead(&path);
+            } else if is_of_older_release(&name, is_folder) {
+                old.push(path.display().to_string());
+            } else if is_folder && !path.join(LOCK).exists() {
+                folders.push(path);
+            }
         }
+    }
+    if let Some(first) = old.first() {
+        let more =
+            if old.len() == 1 { String::new() } else { format!(" and {} more", old.len() - 1) };
+        warning::warn(&format!(
+            "{first}{more} may be what an older release was killed over; it is left alone: remove it where nothing \
+             else needs it"
+        ));
     }
 }
 
-/// Whether a name is of a temporary file or folder that older releases or `tempfile` make.
-fn is_leftover(name: &str, is_folder: bool) -> bool {
-    let random = |prefix: &str| {
-        let random = name.strip_prefix(prefix);
-        random.is_some_and(|r| r.len() == 6 && r.bytes().all(|byte| byte.is_ascii_alphanumeric()))
-    };
-    random(PREFIX) || !is_folder && (random(".tmp") || name.ends_with(".partial"))
+/// Whether older releases gave their drafts such a name. Others' programs do so too.
+fn is_of_older_release(name: &str, is_folder: bool) -> bool {
+    let temporary = |name: &str| name.len() == ".tmp".len() + 6 && name.starts_with(".tmp");
+    name.starts_with(PREFIX) || !is_folder && (temporary(name) || name.ends_with(".partial"))
 }
 
-/// Whether an entry of a folder is no content: its lock, or a draft.
-pub(crate) fn is_no_content(name: &str, is_folder: bool) -> bool {
-    name == LOCK || is_draft(name) || is_leftover(name, is_folder)
+/// Whether an entry of a folder is no content: its lock, in which nothing is ever written, or a draft.
+pub(crate) fn is_no_content(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    name == LOCK && is_lock(&entry.path()) || is_draft(&name.to_string_lossy())
+}
+
+/// Whether the file of a lock is ours: nothing is ever written in it.
+pub(crate) fn is_lock(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
 #[cfg(test)]
@@ -291,18 +321,16 @@ mod tests {
     fn what_a_dead_process_left_goes_and_what_is_written_stays() {
         let place = tempfile::tempdir().unwrap();
         let path = |name: &str| place.path().join(name);
-        fs::write(path(".unfinished-abcdefghijkl"), "half").unwrap();
-        fs::create_dir(path(".unfinished-ABCDEFGHIJKL")).unwrap();
-        fs::write(path(".unfinished-ABCDEFGHIJKL/inner"), "half").unwrap();
-        fs::write(path(".unfinished-abcdef"), "of an older release, perhaps alive").unwrap();
+        fs::write(path(&new_name()), "half").unwrap();
+        fs::create_dir_all(path(&new_name()).join("inner")).unwrap();
         fs::write(path("a"), "whole").unwrap();
         let file = DraftFile::new_in(place.path()).unwrap();
         let folder = DraftFolder::new_in(place.path()).unwrap();
         clear_leftovers(place.path());
-        assert_eq!(names(place.path()).len(), 4, "{:?}", names(place.path()));
+        assert_eq!(names(place.path()).len(), 3, "{:?}", names(place.path()));
         assert!(file.file.path().exists() && folder.path().exists());
         drop((file, folder));
-        assert_eq!(names(place.path()), [".unfinished-abcdef", "a"]);
+        assert_eq!(names(place.path()), ["a"]);
         assert!(LIVE.lock().unwrap().iter().all(|live| !live.starts_with(place.path())));
     }
 
@@ -310,24 +338,39 @@ mod tests {
     #[test]
     fn a_link_under_the_name_of_a_draft_is_not_followed() {
         let place = tempfile::tempdir().unwrap();
-        let (precious, link) = (place.path().join("a"), ".unfinished-abcdefghijkl");
+        let (precious, link) = (place.path().join("a"), new_name());
         fs::create_dir(&precious).unwrap();
-        std::os::unix::fs::symlink(&precious, place.path().join(link)).unwrap();
+        std::os::unix::fs::symlink(&precious, place.path().join(&link)).unwrap();
         clear_leftovers(place.path());
         clear_under_lock(place.path());
-        assert_eq!(names(place.path()), [link, "a"]);
+        assert_eq!(names(place.path()), [&*link, "a"]);
     }
 
+    /// Names like those of drafts, of this release and of older ones, in every folder that is cleared.
     #[test]
-    fn leftovers_of_older_releases_go_under_the_lock() {
+    fn what_somebody_else_put_there_stays() {
         let place = tempfile::tempdir().unwrap();
-        let path = |name: &str| place.path().join(name);
-        fs::create_dir_all(path("corpora/.unfinished-abcdef")).unwrap();
-        for name in [".tmpa1B2c3", "a.partial", "corpora/.tmpa1B2c3", "a", ".tmp", "corpora/b"] {
-            fs::write(path(name), "").unwrap();
+        let inner = place.path().join("Downloads");
+        fs::create_dir(&inner).unwrap();
+        let altered = format!("{}x", &new_name()[..new_name().len() - 1]);
+        let others = [
+            ".tmpa1B2c3",
+            ".unfinished-",
+            ".unfinished-abcdef",
+            ".unfinished-abcdefghijkl",
+            &altered,
+            "ubuntu.iso.partial",
+        ];
+        for folder in [place.path(), &inner] {
+            others.iter().for_each(|name| fs::write(folder.join(name), "precious").unwrap());
+            fs::write(folder.join(new_name()), "half").unwrap();
+            clear_once(folder);
         }
+        fs::write(inner.join(new_name()), "half").unwrap();
         clear_under_lock(place.path());
-        assert_eq!(names(place.path()), [".tmp", "a", "corpora"]);
-        assert_eq!(names(&path("corpora")), ["b"]);
+        let mut found = names(place.path());
+        found.retain(|name| name != "Downloads");
+        assert_eq!(found, names(&inner));
+        assert_eq!(found.len(), others.len(), "{found:?}");
     }
 }

@@ -56,7 +56,7 @@ pub use lock::{FolderLock, is_vacant, lock};
 pub use output::{in_place_of, is_stream, write, write_with};
 pub use standard::{STANDARD_INPUT, is_standard, open};
 pub use together::{OutputLock, lock_outputs};
-pub use warning::on_warning;
+pub use warning::{on_warning, warn};
 
 /// The file of a folder's lock.
 const LOCK: &str = "lock";
@@ -65,7 +65,7 @@ const LOCK: &str = "lock";
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
-    #[error("{path}: cannot {doing} ({})", advice(source))]
+    #[error("{path}: {}", refusal(doing, source))]
     Io {
         /// What was attempted.
         doing: &'static str,
@@ -87,6 +87,11 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// What git has in place of a large file before that is fetched.
+    #[error(
+        "{0}: is a pointer of git-LFS, not the file itself; fetch that with `git lfs pull` in its repository"
+    )]
+    Pointer(PathBuf),
     /// Another process holds the folder.
     #[error("another process is working in {0}; wait for it, or name another folder")]
     Busy(PathBuf),
@@ -105,13 +110,28 @@ impl terms::Fault for Error {
 /// Results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What to do about a refusal.
-fn advice(source: &io::Error) -> &'static str {
+/// What was refused, and what to do about it.
+fn refusal(doing: &str, source: &io::Error) -> String {
+    let reads = ["open", "read", "look at", "list"].iter().any(|read| doing.starts_with(read));
     match source.kind() {
+        io::ErrorKind::NotFound if reads => "does not exist; check the path".to_owned(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "the disk is full: free some space, or name another place"
+            format!("cannot {doing} (the disk is full: free some space, or name another place)")
         }
-        _ => "check the path, its permissions and the free space on the disk",
+        _ => format!(
+            "cannot {doing} (check the path, its permissions and the free space on the disk)"
+        ),
+    }
+}
+
+/// Refuses a file by its first bytes that git-LFS has not fetched yet.
+///
+/// # Errors
+/// Where it is a pointer.
+pub fn refuse_pointer(path: &Path, start: &[u8]) -> Result<()> {
+    match start.starts_with(b"version https://git-lfs") {
+        true => Err(Error::Pointer(path.to_owned())),
+        false => Ok(()),
     }
 }
 

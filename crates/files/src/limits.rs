@@ -6,6 +6,7 @@
 
 use std::env;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 use std::sync::OnceLock;
@@ -67,7 +68,7 @@ impl fmt::Display for TooLarge {
         let megabytes = self.limit >> 20;
         write!(
             f,
-            "unpacks to more than {megabytes} MB, the most that a file of its size may hold; where it is meant to be so \
+            "holds or unpacks to more than {megabytes} MB, the most that a file of its size may hold; where it is meant to be so \
              large, set {MAX_BYTES} to a number of bytes, such as 8G"
         )
     }
@@ -84,6 +85,16 @@ pub fn is_too_large(error: &io::Error) -> bool {
 pub fn bounded<R: Read>(unpacked: R, packed: u64) -> Bounded<R> {
     let limit = most_unpacked(packed);
     Bounded { inner: unpacked, limit, left: limit }
+}
+
+/// The text of a file that somebody names and that is meant to be short. What has no end, such as `/dev/zero`, ends in an
+/// error.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut text = String::new();
+    bounded(file, size).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// A stream that ends in an error beyond its limit.
@@ -145,6 +156,14 @@ mod tests {
         assert_eq!(short.unwrap(), 5);
         assert!(!is_too_large(&io::Error::other("x")));
         assert_eq!(most_unpacked(u64::MAX), u64::MAX);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_without_an_end_is_not_read_to_it() {
+        let error = read_text(Path::new("/dev/zero")).unwrap_err();
+        assert!(is_too_large(&error), "{error}");
+        assert_eq!(read_text(Path::new("/dev/null")).unwrap(), "");
     }
 
     #[test]

@@ -5,9 +5,13 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::drafts::{clear_under_lock, is_no_content, is_same};
+use crate::drafts::{clear_under_lock, is_lock, is_no_content, is_same};
 use crate::{At, Error, LOCK, Result, sync_folder, warning};
 
+/// The file that says that a folder was made for unfinished work, and what it says.
+const WORK: &str = "isogloss-work";
+const MADE_FOR_WORK: &str =
+    "Isogloss keeps unfinished work in this folder, which may be removed while nothing uses it.\n";
 /// How often a lock is tried that others remove with its folder.
 const ATTEMPTS: usize = 100;
 
@@ -38,6 +42,27 @@ impl FolderLock {
             }
         }
         Err(Error::Busy(folder.to_owned()))
+    }
+
+    /// Locks a folder for unfinished work, which is made where there is none. One that holds anything and was not made
+    /// so is somebody else's, and is refused.
+    pub fn take_for_work(folder: &Path) -> Result<Self> {
+        let mark = folder.join(WORK);
+        let is_ours = || {
+            is_vacant(folder) || fs::read(&mark).is_ok_and(|text| text == MADE_FOR_WORK.as_bytes())
+        };
+        let refused = |()| Error::Occupied {
+            path: folder.to_owned(),
+            reason: "holds files, and was not made by this flag",
+            remedy: "name a folder that is empty, or not there yet",
+        };
+        let refuse = |ours: bool| ours.then_some(()).ok_or(()).map_err(refused);
+        // Before a lock is made there, and again under it.
+        refuse(is_ours())?;
+        let held = Self::take(folder)?;
+        refuse(is_ours())?;
+        crate::write(&mark, MADE_FOR_WORK)?;
+        Ok(held)
     }
 
     fn existing(folder: &Path) -> Result<Self> {
@@ -88,7 +113,10 @@ impl FolderLock {
     /// made it. What cannot be removed stays.
     pub fn discard(self, last: &str) {
         self.clear(last);
-        let _ = fs::remove_file(self.folder.join(LOCK));
+        let lock = self.folder.join(LOCK);
+        if is_lock(&lock) {
+            let _ = fs::remove_file(lock);
+        }
         if self.made {
             let _ = fs::remove_dir(&self.folder);
         }
@@ -102,12 +130,8 @@ impl FolderLock {
 
 /// Whether a folder is not there, or holds nothing but a lock and leftovers of killed processes.
 pub fn is_vacant(folder: &Path) -> bool {
-    let content = |entry: fs::DirEntry| {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        !is_no_content(&entry.file_name().to_string_lossy(), is_folder)
-    };
     match fs::read_dir(folder) {
-        Ok(entries) => !entries.flatten().any(content),
+        Ok(entries) => entries.flatten().all(|entry| is_no_content(&entry)),
         // That it cannot be made there is reported where it is made.
         Err(_) => fs::symlink_metadata(folder).is_err(),
     }
@@ -160,8 +184,9 @@ mod tests {
         assert!(is_vacant(&folder));
         let held = FolderLock::take(&folder).unwrap();
         assert!(held.is_empty() && is_vacant(&folder));
-        fs::write(folder.join(".unfinished-abcdefghijkl"), "half").unwrap();
-        assert!(held.is_empty());
+        fs::write(folder.join(".unfinished-abcdefghijkl"), "somebody's").unwrap();
+        assert!(!held.is_empty() && !is_vacant(&folder));
+        fs::remove_file(folder.join(".unfinished-abcdefghijkl")).unwrap();
         fs::write(folder.join("config.toml"), "").unwrap();
         assert!(!held.is_empty() && !is_vacant(&folder));
         held.clear("config.toml");
@@ -172,6 +197,25 @@ mod tests {
         fs::remove_dir(&folder).unwrap();
         FolderLock::take(&folder).unwrap().discard("");
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_folder_for_work_is_empty_or_was_made_for_it() {
+        let place = tempfile::tempdir().unwrap();
+        let (new, others) = (place.path().join("new"), place.path().join("others"));
+        fs::create_dir(&others).unwrap();
+        for name in ["ubuntu.iso.partial", WORK, LOCK, ".unfinished-abcdefghijkl"] {
+            fs::write(others.join(name), "precious").unwrap();
+            let refused = FolderLock::take_for_work(&others).unwrap_err().to_string();
+            assert!(refused.contains("name a folder that is empty"), "{refused}");
+            assert_eq!(fs::read(others.join(name)).unwrap(), b"precious");
+            fs::remove_file(others.join(name)).unwrap();
+        }
+        for folder in [&new, &others] {
+            drop(FolderLock::take_for_work(folder).unwrap());
+            fs::write(folder.join("state"), "half").unwrap();
+            FolderLock::take_for_work(folder).unwrap();
+        }
     }
 
     #[test]

@@ -206,7 +206,7 @@ pub fn within_lengths(
 
 /// The group of each row, by the label on its line.
 pub fn read_labels(path: &Path, rows: usize) -> Result<Vec<u32>> {
-    let text = std::fs::read_to_string(path).at(path, "read")?;
+    let text = files::limits::read_text(path).at(path, "read")?;
     groups(&path.display().to_string(), text.lines().map(str::trim), rows)
 }
 

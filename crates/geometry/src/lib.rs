@@ -14,7 +14,7 @@
 //! - [`projection`]: planes to draw spaces on, and the share of variance between languages.
 //! - [`cka`]: linear CKA of all layers of two stacks.
 //! - [`language_id`]: what a linear probe tells of the language, before and after its removal.
-//! - [`similarity`]: nine measures of the similarity of the same layers, each beside its chance level.
+//! - [`similarity`]: measures of the similarity of the same layers, each beside its chance level.
 //!
 //! ```
 //! use geometry::{Map, Matrix};

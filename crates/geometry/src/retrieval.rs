@@ -462,7 +462,7 @@ fn learn(train: TranslatedRows<'_>, layer: usize, steps: &[Step]) -> Result<Map>
 /// A layer without zero rows, which no cosine is defined for.
 pub(crate) fn checked(stack: &Stack, layer: usize) -> Result<Matrix> {
     let matrix = stack.whole(layer)?;
-    let name = |row: usize| format!("layer {}, row {}", stack.layer_name(layer), row + 1);
+    let name = |row: usize| format!("layer {}, row {row}", stack.layer_name(layer));
     matrix.check(stack.name(), name)?;
     Ok(matrix)
 }
@@ -686,6 +686,6 @@ mod tests {
         assert!(refused(&stack(5, 3), &stack(4, 3)).contains("has 4 rows, s has 5"));
         assert!(refused(&stack(5, 3), &stack(5, 2)).contains("dimension 2"));
         let zero = Stack::of("z", vec![Matrix::new(2, 1, vec![1.0, 0.0])]);
-        assert!(refused(&zero, &zero).contains("z: layer 0, row 2: is a vector of zeros"));
+        assert!(refused(&zero, &zero).contains("z: layer 0, row 1: is a vector of zeros"));
     }
 }

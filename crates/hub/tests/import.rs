@@ -120,7 +120,8 @@ fn every_activation_is_exported() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("exported");
         let Checkpoint { model, params, vocabulary, .. } = &mut checkpoint;
-        let source = ExportSource { model, params, vocabulary, has_mlm_head: true };
+        let source =
+            ExportSource { model, params, vocabulary, has_mlm_head: true, prepared: false };
         let exported = hub::export(source, None, &ModelCard::default(), &out, false);
         if name == "roberta-relu" {
             // BERT, which has everything else of RoBERTa, has ReLU in its head too.

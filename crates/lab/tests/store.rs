@@ -405,3 +405,26 @@ fn batch(seed: u64, number: usize) -> Vec<Record> {
     };
     (0..BATCH).map(one).collect()
 }
+
+/// A file that bears our marks, and under the names of our tables something that never ends or computes.
+#[test]
+fn a_store_of_somebody_elses_making_is_refused_at_once() {
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n";
+    for schema in [
+        format!("CREATE VIEW records AS {endless}; CREATE TABLE texts (study TEXT)"),
+        "CREATE TABLE records (a, b AS (zeroblob(1000000000)))".to_owned(),
+        "CREATE TABLE records (a); CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END".to_owned(),
+        "CREATE TABLE records (a); CREATE TABLE others (a)".to_owned(),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("results.sqlite");
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch(&schema).unwrap();
+        connection.pragma_update(None, "application_id", 0x4973_6f67).unwrap();
+        connection.pragma_update(None, "user_version", 2).unwrap();
+        drop(connection);
+        let began = Instant::now();
+        assert!(matches!(Store::existing(&path), Err(Error::Foreign(_))), "{schema}");
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+}

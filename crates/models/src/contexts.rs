@@ -20,7 +20,7 @@ pub type WordLinks = Vec<Vec<(u32, u32)>>;
 
 /// Reads links; a sentence may have none. `lines` is how many pairs of sentences there are.
 pub fn read(path: &Path, lines: usize) -> Result<WordLinks> {
-    let text = std::fs::read_to_string(path).map_err(|source| files::Error::Io {
+    let text = files::limits::read_text(path).map_err(|source| files::Error::Io {
         doing: "read",
         path: path.to_owned(),
         source,

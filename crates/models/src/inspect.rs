@@ -11,7 +11,7 @@ use files::At;
 use hub::CheckpointSummary;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
-use text::Vocabulary;
+use text::{LineRules, TextSource, Vocabulary};
 use vectors::formats::{self, ReadOptions};
 
 use crate::error::{Error, OpenError, Result};
@@ -73,6 +73,15 @@ pub enum Inspection {
         layers: Vec<(String, usize)>,
         /// Rows of every layer.
         rows: usize,
+    },
+    /// Text.
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// Lines that are not blank.
+        lines: usize,
+        /// Words between white space.
+        words: usize,
     },
     /// Word vectors.
     WordVectors {
@@ -168,6 +177,23 @@ fn folder(
     }
 }
 
+/// Lines and words of a file of text whose first line is neither a header of word vectors nor one of them.
+fn as_text(path: &Path) -> Option<(usize, usize)> {
+    let source = TextSource::new("text", &[path.display().to_string()]).ok()?;
+    let mut reader = source.lines(LineRules::default());
+    let (mut lines, mut words) = (0, 0);
+    while let Some(line) = reader.next_line().ok()? {
+        let mut values = line.split_whitespace().skip(1).peekable();
+        if lines == 0 && values.peek().is_some() && values.all(|value| value.parse::<f32>().is_ok())
+        {
+            return None;
+        }
+        lines += 1;
+        words += line.split_whitespace().count();
+    }
+    Some((lines, words))
+}
+
 fn file(path: &Path) -> Result<Inspection> {
     let mut head = [0; 4];
     let read = File::open(path).at(path, "open")?.read(&mut head).at(path, "read")?;
@@ -184,6 +210,9 @@ fn file(path: &Path) -> Result<Inspection> {
         let layer = |layer| (stack.layer_name(layer).to_owned(), stack.dim(layer));
         let layers = (0..stack.layers()).map(layer).collect();
         return Ok(Inspection::Arrays { path: path.to_owned(), layers, rows: stack.rows() });
+    }
+    if let Some((lines, words)) = as_text(path) {
+        return Ok(Inspection::Text { path: path.to_owned(), lines, words });
     }
     let vectors = formats::read(path, ReadOptions::default())?;
     let (words, dim) = (vectors.len(), vectors.dim());

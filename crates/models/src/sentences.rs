@@ -197,6 +197,8 @@ pub struct EncodedLines {
     pub lengths: Vec<usize>,
     /// Sentences that were too long for the model and truncated.
     pub truncated: usize,
+    /// The share of the text's subwords that the vocabulary does not know.
+    pub unknown_share: f64,
 }
 
 /// Encodes sentences in memory, as [`encode`] encodes those of files; `place` is what they are called in messages, and `progress` is
@@ -226,7 +228,8 @@ pub fn encode_lines(
         Ok(())
     })?;
     let lengths = sentences.iter().map(|ids| ids.len() - 2).collect();
-    Ok(EncodedLines { layers: values, lengths, truncated })
+    let unknown_share = reader.unknown_counts().share();
+    Ok(EncodedLines { layers: values, lengths, truncated, unknown_share })
 }
 
 /// Sentences that are tokenized and encoded together where there are many.
@@ -307,6 +310,8 @@ pub struct EncodeResult {
     pub tokens: u64,
     /// Sentences that were too long for the model and truncated.
     pub truncated: usize,
+    /// The share of the text's subwords that the vocabulary does not know.
+    pub unknown_share: f64,
     /// The fingerprint of the weights.
     pub model: String,
     /// Seconds that encoding and writing took.
@@ -369,6 +374,7 @@ pub fn encode(
         sentences: sentences.len(),
         tokens,
         truncated,
+        unknown_share: reader.unknown_counts().share(),
         model: model.fingerprint.clone(),
         seconds,
         tokens_per_s: tokens as f64 / seconds,

@@ -44,17 +44,16 @@ fn call_command<'py>(
     words: Vec<OsString>,
     callback: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyAny>, Vec<String>)> {
-    let (json, finished, remarks) = work::run(py, usize::MAX, move |watched| {
+    let raised = Arc::new(Mutex::new(None));
+    let caught = Arc::clone(&raised);
+    let called = work::run(py, usize::MAX, move |watched| {
         let host = Arc::new(Caller {
             watched: watched.clone(),
             callback,
-            raised: Mutex::new(None),
+            raised: caught,
             remarks: Mutex::new(Vec::new()),
         });
         let called = command_line::call(words, host.clone());
-        if let Some(error) = host.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Err(Failure::Raised(error));
-        }
         let remarks =
             std::mem::take(&mut *host.remarks.lock().unwrap_or_else(PoisonError::into_inner));
         match called {
@@ -67,7 +66,12 @@ fn call_command<'py>(
                 Err(Failure::Failed { message, key })
             }
         }
-    })?;
+    });
+    // It stands for whatever the command made of being stopped by it, also where that unwound.
+    if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    let (json, finished, remarks) = called?;
     let result = python(py, &json)?;
     if let Ok(result) = result.cast::<PyDict>()
         && !finished
@@ -81,7 +85,7 @@ fn call_command<'py>(
 struct Caller {
     watched: Watched,
     callback: Option<Py<PyAny>>,
-    raised: Mutex<Option<PyErr>>,
+    raised: Arc<Mutex<Option<PyErr>>>,
     remarks: Mutex<Vec<String>>,
 }
 
@@ -111,6 +115,7 @@ impl Host for Caller {
     }
 
     fn stopped(&self) -> bool {
+        self.watched.stops_itself();
         self.watched.stopped()
     }
 }

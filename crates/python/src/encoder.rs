@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use models::PretrainedModel;
 use models::masked::predict_masked;
-use models::sentences::{EncodedLines, encode_lines};
+use models::sentences::{self, EncodedLines, encode_lines};
 use models::states::Pooling;
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
@@ -14,13 +14,14 @@ use shift::shifter::{ShiftKind, Shifter};
 use shift::token_sets::TokenSets;
 use shift::translate::{ShiftDirection, TranslatedSentence, TranslationResult, translate};
 use tensor::Device;
-use text::{Corpus, LineRules, Selection, Subset, TextSource};
+use text::{Corpus, LineRules, Selection, Subset, TextSource, TsvColumns};
 
 use crate::errors::Failure;
 use crate::values::dictionary;
 use crate::work::{self, Watched};
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(sentences_of, module)?)?;
     module.add_class::<LoadedModel>()?;
     module.add_class::<LoadedMeans>()
 }
@@ -58,8 +59,8 @@ struct LoadedMeans {
     device: Device,
 }
 
-/// Vectors of sentences, tokens of each, and how many sentences were truncated.
-type Encoded<'py> = (Bound<'py, PyArray3<f32>>, Vec<usize>, usize);
+/// Vectors of sentences, tokens of each, how many sentences were truncated, and the share of unknown subwords.
+type Encoded<'py> = (Bound<'py, PyArray3<f32>>, Vec<usize>, usize, f64);
 
 fn lock(model: &Mutex<PretrainedModel>) -> MutexGuard<'_, PretrainedModel> {
     // What a forward pass leaves behind when it unwinds is no part of the model.
@@ -130,7 +131,7 @@ impl LoadedModel {
             let place = (language.as_str(), "texts");
             Ok(encode_lines(model, place, &texts, (&layers, pooling), show)?)
         })?;
-        let EncodedLines { layers, lengths, truncated } = encoded;
+        let EncodedLines { layers, lengths, truncated, unknown_share } = encoded;
         let rows = layers.first().map_or(0, Vec::len) / self.dim;
         // One layer is handed over as it is; several become one array.
         let values = match <[Vec<f32>; 1]>::try_from(layers) {
@@ -138,7 +139,7 @@ impl LoadedModel {
             Err(layers) => layers.concat(),
         };
         let array = PyArray1::from_vec(py, values).reshape([count, rows, self.dim])?;
-        Ok((array, lengths, truncated))
+        Ok((array, lengths, truncated, unknown_share))
     }
 
     /// The subwords of each text, special tokens left out.
@@ -233,6 +234,16 @@ impl LoadedModel {
         })?;
         dictionary(py, &result)
     }
+}
+
+/// The sentences of a file, as `isogloss encode` reads them.
+#[pyfunction]
+fn sentences_of(py: Python<'_>, path: String) -> PyResult<Vec<String>> {
+    work::run(py, usize::MAX, move |_| {
+        let source = sentences::open(&[path], &TsvColumns::default())?;
+        let lines = sentences::lines(&source).collect::<Result<_, _>>()?;
+        Ok(lines)
+    })
 }
 
 /// Text of a language as the model's vocabulary prepares it.

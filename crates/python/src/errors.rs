@@ -24,8 +24,6 @@ pub(crate) enum Failure {
     Internal(String),
     /// Ctrl-C.
     Interrupted,
-    /// An exception of a callback.
-    Raised(PyErr),
 }
 
 impl Failure {
@@ -93,7 +91,6 @@ impl From<Failure> for PyErr {
             Failure::Device { message, key } => ("DeviceError", message, key),
             Failure::Internal(message) => ("InternalError", message, None),
             Failure::Interrupted => return PyKeyboardInterrupt::new_err(()),
-            Failure::Raised(error) => return error,
         };
         Python::attach(|py| match exception(py, class, &message, key.as_deref()) {
             Ok(exception) => PyErr::from_value(exception),

@@ -1,4 +1,4 @@
-//! Measures of two spaces beside CKA: similarity by nine measures, the language-ID probe, bitext mining.
+//! Measures of two spaces beside CKA: similarity by many measures, the language-ID probe, bitext mining.
 
 use std::collections::HashSet;
 use std::str::FromStr as _;

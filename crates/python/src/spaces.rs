@@ -158,7 +158,7 @@ fn check_map_request(
         return Err(Failure::usage("y", message));
     }
     for (matrix, name) in [(x, "x"), (y, "y")] {
-        matrix.check(name, |row| format!("row {}", row + 1))?;
+        matrix.check(name, |row| format!("row {row}"))?;
     }
     let [a, b] = [x.rows(), y.rows()];
     if pairs.is_none() && !settings.unsupervised && a != b {

@@ -1,13 +1,14 @@
 //! Long work without the interpreter's lock: on a thread of its own, while the calling thread shows progress and looks for Ctrl-C.
 //!
 //! A computation is stopped at its next point of interruption ([`terms::interrupt`]), which comes within a second; one
-//! that has not stopped by then is left to end by itself, and its result is dropped. So work owns what it reads.
+//! that has not stopped by then is left to end by itself, and its result is dropped. So work owns what it reads. Work that
+//! asks whether it is to stop, as training does, is not unwound: it is waited for while it writes its checkpoint, until a second Ctrl-C.
 
 use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,9 @@ const SMALL: usize = 1 << 15;
 #[derive(Clone, Default)]
 pub(crate) struct Watched {
     stop: Arc<AtomicBool>,
+    /// The flag of [`terms::interrupt`], which is set with `stop` unless the work stops by itself.
+    unwind: Arc<AtomicBool>,
+    stops_itself: Arc<AtomicBool>,
     progress: Arc<Mutex<Option<Progress>>>,
 }
 
@@ -53,13 +57,39 @@ impl Watched {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// From now on the work is asked to stop, and not unwound.
+    pub(crate) fn stops_itself(&self) {
+        self.stops_itself.store(true, Ordering::Relaxed);
+    }
+
     /// Asks the work to stop.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+        if !self.stops_itself.load(Ordering::Relaxed) {
+            self.unwind.store(true, Ordering::Relaxed);
+        }
     }
 
     fn progress(&self) -> Option<Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Refuses to compute in a process that was forked from one that has: the threads of its pools are not in it, and what waits
+/// for them waits for ever.
+pub(crate) fn check_process() -> Result<(), Failure> {
+    static PROCESS: OnceLock<u32> = OnceLock::new();
+    let own = std::process::id();
+    match *PROCESS.get_or_init(|| own) {
+        first if first == own => Ok(()),
+        first => Err(Failure::Failed {
+            message: format!(
+                "isogloss has computed in process {first}, of which this one is a fork, and its threads do not survive \
+                 a fork; start processes with multiprocessing.get_context(\"spawn\") (of PyTorch's DataLoader: \
+                 multiprocessing_context=\"spawn\"), or compute in the first process after the fork alone"
+            ),
+            key: None,
+        }),
     }
 }
 
@@ -69,11 +99,12 @@ pub(crate) fn run<T: Send + 'static>(
     size: usize,
     work: impl FnOnce(&Watched) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
+    check_process()?;
     let watched = Watched::default();
     let shared = watched.clone();
     let guarded = move || {
-        let stop = Arc::clone(&shared.stop);
-        let run = AssertUnwindSafe(|| interrupt::with(stop, || work(&shared)));
+        let unwind = Arc::clone(&shared.unwind);
+        let run = AssertUnwindSafe(|| interrupt::with(unwind, || work(&shared)));
         panic::catch_unwind(run).unwrap_or_else(|payload| Err(Failure::of_panic(payload)))
     };
     if size < SMALL {
@@ -94,10 +125,16 @@ pub(crate) fn run<T: Send + 'static>(
         }
         if let Err(error) = py.check_signals() {
             watched.stop();
-            stopping.get_or_insert((Instant::now(), error));
+            if stopping.is_some() {
+                break Err(Failure::Interrupted);
+            }
+            stopping = Some((Instant::now(), error));
         }
+        let is_unwound = watched.unwind.load(Ordering::Relaxed);
         match &stopping {
-            Some((since, _)) if since.elapsed() > PATIENCE => break Err(Failure::Interrupted),
+            Some((since, _)) if is_unwound && since.elapsed() > PATIENCE => {
+                break Err(Failure::Interrupted);
+            }
             Some(_) => {}
             None => bar.draw(py, &watched),
         }
@@ -181,7 +218,7 @@ pub(crate) fn run_on<T: Send + 'static>(
     run(py, size, move |watched| {
         let chosen = device(&name, threads)?;
         let cpu = if chosen.is_gpu() { device("cpu", threads)? } else { chosen.clone() };
-        let stop = Arc::clone(&watched.stop);
-        cpu.run(|| interrupt::with(stop, || work(&chosen, watched)))
+        let unwind = Arc::clone(&watched.unwind);
+        cpu.run(|| interrupt::with(unwind, || work(&chosen, watched)))
     })
 }

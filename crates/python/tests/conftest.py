@@ -2,10 +2,14 @@
 
 import json
 import pathlib
+import signal
 import subprocess
 
 import isogloss
 import pytest
+
+# A shell that starts a program in the background has it ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FIXTURES = pathlib.Path(__file__).parents[2] / "hub" / "tests" / "fixtures"
 

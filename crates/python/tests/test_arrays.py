@@ -46,6 +46,28 @@ def test_whole_numbers_are_numbers():
     assert score(x, x) == pytest.approx(1.0)
 
 
+def test_places_count_from_zero_as_in_numpy():
+    y = Y.copy()
+    y[3, 2] = np.nan
+    for call in (isogloss.cka, isogloss.retrieve, isogloss.mine):
+        with pytest.raises(isogloss.Error, match=r"y: (layer 0, )?row 3: has NaN in column 2 \(rows and columns count from 0\)"):
+            call(X, y)
+
+
+def test_files_are_arrays(tmp_path):
+    x, y, layers = (tmp_path / f"{name}.npy" for name in ("x", "y", "layers"))
+    np.save(x, X.astype(np.float32))
+    np.save(y, Y.astype(np.float32))
+    np.save(layers, np.stack([X, Y]).astype(np.float32))
+    for call in (isogloss.retrieve, isogloss.cka, isogloss.similarity, isogloss.mine):
+        assert call(str(x), y).to_dict() | {"seconds": 0} == call(X, Y).to_dict() | {"seconds": 0}
+    assert len(isogloss.cka(layers, y).cka) == 2
+    with pytest.raises(isogloss.UsageError, match="has the shape"):
+        isogloss.mine(layers, y)
+    with pytest.raises(isogloss.Error, match="absent.npy"):
+        isogloss.cka("absent.npy", y)
+
+
 def test_torch_tensors():
     torch = pytest.importorskip("torch")
     x = torch.tensor(X)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 
 import isogloss
 import pytest
@@ -51,14 +52,41 @@ def test_pretraining_equals_the_command_lines(run, world, tmp_path, command):
         encoder.encode("a")
 
 
-def test_a_callback_that_raises_stops_the_run_with_a_checkpoint(world, tmp_path):
-    def enough(line):
-        raise LookupError("enough")
+class Enough(Exception):
+    pass
 
-    with pytest.raises(LookupError, match="enough"):
-        isogloss.pretrain(out=tmp_path / "run", world=world, callback=enough, scale="tiny", steps=60, device="cpu")
-    resumed = isogloss.pretrain(out=tmp_path / "run", resume=True, device="cpu")
-    assert resumed.to_dict().get("finished", True)
+
+def enough(line):
+    raise Enough(line["step"])
+
+
+def ctrl_c(line):
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("step", [1, 50])
+@pytest.mark.parametrize("stop, exception", [(enough, Enough), (ctrl_c, KeyboardInterrupt)])
+def test_what_stops_a_run_arrives_and_leaves_a_checkpoint(world, tmp_path, step, stop, exception):
+    keys = dict(out=tmp_path / "run", device="cpu")
+    called = []
+
+    def callback(line):
+        # Once: a second Ctrl-C does not wait for the checkpoint.
+        if line["step"] >= step and not called:
+            called.append(line)
+            stop(line)
+
+    with pytest.raises(exception):
+        isogloss.pretrain(world=world, callback=callback, scale="tiny", steps=100_000, evaluate_every=step, **keys)
+    lines = []
+
+    def first(line):
+        lines.append(line)
+        raise Enough
+
+    with pytest.raises(Enough):
+        isogloss.pretrain(resume=True, callback=first, **keys)
+    assert lines[0]["step"] > step, "it was resumed from its start"
 
 
 def test_wrong_keys_are_refused_with_their_names(world, tmp_path):
@@ -68,6 +96,13 @@ def test_wrong_keys_are_refused_with_their_names(world, tmp_path):
     with pytest.raises(isogloss.UsageError) as raised:
         isogloss.pretrain({"adam": {"lr": -1.0}}, out=tmp_path / "run", world=world)
     assert "lr" in str(raised.value)
+    for wrong, key, reason in [
+        (dict(scale="huge"), "scale", "there is no `huge`; give tiny"),
+        (dict(steps="many"), "steps", "'many'"),
+    ]:
+        with pytest.raises(isogloss.UsageError, match=reason) as raised:
+            isogloss.pretrain(out=tmp_path / "run", world=world, **wrong)
+        assert raised.value.key == key and "--help" not in str(raised.value)
     assert not (tmp_path / "run").exists()
 
 
@@ -87,17 +122,24 @@ def test_transfer(run, world, tmp_path, command):
     own = found.to_dict()
     assert {key: own[key] for key in same if not isinstance(own[key], (dict, list))} == {
         key: printed[key] for key in same if not isinstance(printed[key], (dict, list))}
-    assert found.score is None or 0 <= found.score <= 1
+    scores = {test["name"]: test["mean"] for test in printed["results"]}
+    assert found.source == "qaa" and found.score == scores["qab"] > 0
 
 
-def test_a_callback_that_raises_stops_a_transfer(run, world, tmp_path):
-    def enough(line):
-        raise LookupError("enough")
-
+@pytest.mark.parametrize("stop, exception", [(enough, Enough), (ctrl_c, KeyboardInterrupt)])
+def test_what_stops_a_transfer_arrives_and_leaves_a_checkpoint(run, world, tmp_path, stop, exception):
     flags = dict(task="pos", model=run[0].out, world=world, quick=True, epochs=50, sample_size=100, device="cpu")
-    with pytest.raises(LookupError, match="enough"):
-        isogloss.transfer(out=tmp_path / "pos", callback=enough, **flags)
-    assert len((tmp_path / "pos" / "metrics.jsonl").read_text().splitlines()) < 50
+    with pytest.raises(exception):
+        isogloss.transfer(out=tmp_path / "pos", callback=lambda line: line["epoch"] == 2 and stop(line), **flags)
+    epochs = []
+
+    def first(line):
+        epochs.append(line["epoch"])
+        raise Enough
+
+    with pytest.raises(Enough):
+        isogloss.transfer(out=tmp_path / "pos", resume=True, callback=first, device="cpu")
+    assert epochs[0] > 2, "it was resumed from its start"
 
 
 def test_results_are_added_and_read(tmp_path, command):

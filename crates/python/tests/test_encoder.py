@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import isogloss
 import numpy as np
@@ -70,6 +71,56 @@ def test_encodings_equal_the_command_lines(tmp_path, command, encoder, bert):
     assert [len(tokens) for tokens in encoder.tokens(TEXTS)] == lengths
 
 
+def test_columns_and_files_of_sentences_are_read_as_they_are(tmp_path, encoder):
+    pandas = pytest.importorskip("pandas")
+    expected = encoder.encode(TEXTS).vectors
+    (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in TEXTS))
+    frame = pandas.DataFrame({"sentence": TEXTS}, index=[7, 3, 5])
+    path = tmp_path / "texts.txt"
+    for texts in (frame["sentence"], frame["sentence"].astype(object), np.array(TEXTS), np.array(TEXTS, dtype=object), tuple(TEXTS),
+                  iter(TEXTS), path, str(path)):
+        assert (encoder.encode(texts).vectors == expected).all()
+
+
+def test_unknown_tokens_are_counted_and_remarked_on(encoder):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert encoder.encode(TEXTS).unknown_share == 0
+    with pytest.warns(UserWarning, match="does not know 50.0% of the tokens"):
+        found = encoder.encode(["the \u4f60", "\u4f60 cat"])
+    assert found.unknown_share == 0.5
+
+
+@pytest.mark.parametrize("texts, reason", [
+    (["a cat", None], r"texts\[1\]: is None"),
+    (["a cat", "a dog", float("nan")], r"texts\[2\]: is nan, a value that is missing"),
+    (["a cat", 7], r"texts\[1\]: is a int"),
+    ([b"a cat"], r"texts\[0\]: is a bytes"),
+    (b"a cat", "texts: is a bytes"),
+    ([["a", "b"]], r"texts\[0\]: is a list"),
+    (7, "texts: is a int"),
+    (None, "texts: is a NoneType"),
+    ({"a": "b"}, "texts: is a dict"),
+    (np.array([["a", "b"]]), r"texts: is a ndarray of shape \(1, 2\); give one column"),
+    ("es40.txt", "there is no file 'es40.txt'"),
+])
+def test_what_is_no_string_is_refused_by_its_place(encoder, texts, reason):
+    for call in (encoder.encode, encoder.tokens):
+        with pytest.raises(isogloss.UsageError, match=reason) as raised:
+            call(texts)
+        assert raised.value.key == "texts" and raised.value.remedy
+
+
+def test_missing_values_and_frames_of_pandas_are_refused(encoder):
+    pandas = pytest.importorskip("pandas")
+    for missing in (None, float("nan"), pandas.NA):
+        for dtype in (object, "string"):
+            with pytest.raises(isogloss.UsageError, match=r"texts\[1\]: .*missing"):
+                encoder.encode(pandas.Series(["a cat", missing], dtype=dtype))
+    with pytest.raises(isogloss.UsageError, match="DataFrame of shape"):
+        encoder.encode(pandas.DataFrame({"sentence": TEXTS}))
+
+
 @pytest.mark.parametrize("layer, count", [("all", 3), (0, 1), ([0, 2], 2), ("0,1-2", 3)])
 def test_layers_are_chosen(encoder, layer, count):
     assert len(encoder.encode(TEXTS, layer=layer).layers) == count
@@ -88,6 +139,9 @@ def test_wrong_requests_are_refused(encoder):
         encoder.encode(TEXTS, pool="max")
     with pytest.raises(isogloss.UsageError, match="no mask"):
         encoder.predict("nothing to predict")
+    with pytest.raises(isogloss.UsageError, match="one string") as raised:
+        encoder.predict(["a [MASK] ."])
+    assert raised.value.key == "text"
     with pytest.raises(isogloss.UsageError, match="mean vectors"):
         isogloss.Encoder.load(encoder._loaded.name).shift("a", to="fr")
 

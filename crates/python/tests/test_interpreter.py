@@ -12,9 +12,6 @@ import isogloss
 import numpy as np
 import pytest
 
-# A shell that starts a program in the background has it ignore Ctrl-C.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 BIG = np.random.default_rng(0).normal(size=(40_000, 256)).astype(np.float32)
 
 # Seconds: one, and two more for a busy machine.
@@ -53,25 +50,6 @@ def long_words():
 ], ids=["retrieve", "cka", "unsupervised", "word_align", "word2vec"])
 def test_ctrl_c_stops_within_a_second(work):
     assert interrupted(work) < BUSY
-
-
-def test_ctrl_c_stops_pretraining_which_resumes(world, tmp_path):
-    def train():
-        isogloss.pretrain(out=tmp_path / "run", world=world, scale="tiny", steps=100_000, device="cpu")
-
-    assert interrupted(train) < BUSY
-    # What was left to end by itself holds the folder until its checkpoint is written.
-    for _ in range(60):
-        if (tmp_path / "run" / "state.safetensors").exists():
-            break
-        time.sleep(0.1)
-
-    def enough(line):
-        raise LookupError(line["step"])
-
-    time.sleep(1)
-    with pytest.raises(LookupError):
-        isogloss.pretrain(out=tmp_path / "run", resume=True, device="cpu", callback=enough)
 
 
 def test_other_threads_run_meanwhile():
@@ -174,3 +152,97 @@ def test_types_are_strict():
     code = "import isogloss\nfound: isogloss.CkaResult = isogloss.cka([[1.0]], [[1.0]])\nfound.score + 'a'\n"
     out, _, _ = mypy.run(["--strict", "-c", code])
     assert "Unsupported" in out or "operand" in out, out
+
+
+FORK = """
+import multiprocessing
+import sys
+
+import isogloss
+import numpy as np
+
+A = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
+
+
+def work(_):
+    return float(isogloss.cka(A, A).score)
+
+
+def refused(_):
+    try:
+        work(0)
+    except isogloss.Error as error:
+        return str(error)
+
+
+if __name__ == "__main__":
+    fork, spawn = (multiprocessing.get_context(kind) for kind in ("fork", "spawn"))
+    # Before the parent has computed, a fork is as good as any process.
+    with fork.Pool(2) as pool:
+        print(pool.map(work, range(2)))
+    print(work(0))
+    with fork.Pool(2) as pool:
+        print(pool.map(refused, range(2)))
+    with spawn.Pool(2) as pool:
+        print(pool.map(work, range(2)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_of_a_process_that_has_computed_is_refused_at_once(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(FORK)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    first, parent, refused, spawned = done.stdout.splitlines()
+    assert first == spawned == f"[{parent}, {parent}]"
+    assert refused.count('get_context("spawn")') == 2, refused
+
+
+DATA = """
+import isogloss
+import numpy as np
+import torch
+
+A = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
+
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, number):
+        return float(isogloss.cka(A, A[::-1]).score)
+
+
+def loaded(kind):
+    return [float(x) for x in torch.utils.data.DataLoader(Data(), num_workers=2, multiprocessing_context=kind)]
+
+
+if __name__ == "__main__":
+    expected = [Data()[0]] * 4
+    try:
+        loaded("fork")
+    except RuntimeError as error:
+        assert 'multiprocessing_context="spawn"' in str(error), error
+    except isogloss.Error as error:
+        assert 'multiprocessing_context="spawn"' in str(error), error
+    else:
+        raise SystemExit("a fork was not refused")
+    assert np.allclose(loaded("spawn"), expected)
+"""
+
+
+def test_workers_of_pytorchs_data_loader(tmp_path):
+    pytest.importorskip("torch", reason="PyTorch is not installed: its DataLoader was not tried")
+    script = tmp_path / "script.py"
+    script.write_text(DATA)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_array_that_no_memory_can_hold_is_a_memory_error():
+    giant = np.broadcast_to(np.float32(1), (1 << 33, 1 << 20))
+    for array in [giant, np.broadcast_to(np.float64(1), (1 << 33, 1 << 20))]:
+        with pytest.raises(MemoryError, match="GB of memory are needed"):
+            isogloss.cka(array, BIG)

@@ -8,12 +8,16 @@
 //! - A rank that dies closes its connection, and every other is given one [`RankError`] that names it, within seconds also
 //!   where it waits for its GPU.
 //!
-//! TCP is needed anyway, to hand NCCL's id around and to notice a death, which NCCL does not.
+//! TCP is needed anyway, to hand NCCL's id around and to notice a death, which NCCL does not. Who comes to rank 0 must
+//! know the secret of the run.
 
+mod greeting;
 mod local;
 mod placement;
+mod secret;
 mod tcp;
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use tensor::kernels::DeviceGroup;
@@ -22,6 +26,7 @@ use terms::Fault;
 
 pub use crate::local::LocalRanks;
 pub use crate::placement::Placement;
+use crate::secret::SecretSource;
 use crate::tcp::TcpLink;
 
 /// Why ranks cannot go on together.
@@ -81,16 +86,19 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Meets the others, at the address of rank 0.
-    pub fn meet(placement: Placement, on_loss: OnLoss) -> Result<Self, RankError> {
-        let link = TcpLink::meet(&placement, None, &mut || Ok(()), on_loss)?;
+    /// Meets the others, at the address of rank 0. All can read the run's folder, in which rank 0 keeps the run's secret meanwhile.
+    pub fn meet(placement: Placement, folder: &Path, on_loss: OnLoss) -> Result<Self, RankError> {
+        let secret = SecretSource::of_run(folder)?;
+        let link = TcpLink::meet(&placement, None, &secret, &mut || Ok(()), on_loss)?;
         Ok(Self { placement, link, group: OnceLock::new(), shard_optimizer: false })
     }
 
     /// Meets the ranks that rank 0, which is this process, has started on this machine.
     pub fn meet_local(local: &mut LocalRanks, on_loss: OnLoss) -> Result<Self, RankError> {
         let (placement, listener) = (local.placement().clone(), local.listener()?);
-        let link = TcpLink::meet(&placement, Some(listener), &mut || local.check(), on_loss)?;
+        let secret = SecretSource::Known(local.secret());
+        let check = &mut || local.check();
+        let link = TcpLink::meet(&placement, Some(listener), &secret, check, on_loss)?;
         Ok(Self { placement, link, group: OnceLock::new(), shard_optimizer: false })
     }
 

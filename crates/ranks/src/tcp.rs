@@ -1,10 +1,11 @@
 //! Ranks over TCP: every rank has one connection, to rank 0.
 //!
 //! A thread for each connection reads what comes, so that nobody waits for a reader, and a death is noticed whatever this process does
-//! just then. Every rank says every other second that it lives; a machine that has vanished says nothing.
+//! just then. Every rank says every other second that it lives; a machine that has vanished says nothing. Whoever comes
+//! is a stranger until its [greeting](crate::greeting) is done: strangers are dropped, and end nothing.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,11 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use tensor::Tensor;
+use terms::strangers::Strangers;
 
-use crate::{OnLoss, Placement, RankError};
+use crate::greeting::{self, Greeting, Newcomer, introduce};
+use crate::secret::{Secret, SecretSource};
+use crate::{OnLoss, Placement, RankError, local};
 
 /// How long ranks wait for each other to arrive: jobs do not begin on all machines at once.
 const ARRIVAL: Duration = Duration::from_secs(300);
@@ -27,6 +31,8 @@ const GRACE: Duration = Duration::from_secs(3);
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often a wait looks whether something else has happened.
 const LOOK: Duration = Duration::from_millis(50);
+/// Who may be at the port at once without having said who it is.
+const STRANGERS: usize = 64;
 /// The largest message, in bytes.
 const LARGEST: u64 = 1 << 34;
 
@@ -78,42 +84,6 @@ fn read_frame(stream: &mut TcpStream) -> io::Result<(Frame, Vec<u8>)> {
     }
 }
 
-/// What a rank says when it comes.
-struct Greeting {
-    rank: usize,
-    count: usize,
-    /// The machine and the process.
-    whereabouts: String,
-    version: String,
-}
-
-impl Greeting {
-    fn of(placement: &Placement) -> Self {
-        let uname = rustix::system::uname();
-        let machine = uname.nodename().to_string_lossy();
-        Self {
-            rank: placement.rank,
-            count: placement.count,
-            whereabouts: format!("process {} on {machine}", std::process::id()),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        }
-    }
-
-    fn text(&self) -> String {
-        let Self { rank, count, whereabouts, version } = self;
-        format!("isogloss rank\n{version}\n{rank}\n{count}\n{whereabouts}")
-    }
-
-    fn parse(text: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(text).ok()?;
-        let mut lines = text.lines();
-        (lines.next()? == "isogloss rank").then_some(())?;
-        let version = lines.next()?.to_owned();
-        let (rank, count) = (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?);
-        Some(Self { rank, count, whereabouts: lines.next()?.to_owned(), version })
-    }
-}
-
 /// A connection to another rank.
 struct Peer {
     rank: usize,
@@ -151,6 +121,7 @@ impl TcpLink {
     pub(crate) fn meet(
         placement: &Placement,
         listener: Option<TcpListener>,
+        secret: &SecretSource,
         check: &mut dyn FnMut() -> Result<(), RankError>,
         on_loss: OnLoss,
     ) -> Result<Self, RankError> {
@@ -158,9 +129,9 @@ impl TcpLink {
             Placement { count: 1, .. } => Vec::new(),
             Placement { rank: 0, .. } => {
                 let listener = listener.map_or_else(|| listen(placement), Ok)?;
-                accept_all(&listener, placement, check)?
+                accept_all(&listener, placement, &secret.publish()?.secret, check)?
             }
-            _ => vec![connect(placement)?],
+            _ => vec![connect(placement, secret)?],
         };
         let state = Arc::new(LinkState {
             rank: placement.rank,
@@ -367,14 +338,24 @@ fn out_of_step(rank: usize) -> RankError {
     RankError::Differing(message)
 }
 
-/// Listens where rank 0 is expected.
+/// Listens where rank 0 is expected, and nowhere else.
 fn listen(placement: &Placement) -> Result<TcpListener, RankError> {
-    let port = placement.port;
-    TcpListener::bind(("0.0.0.0", port)).map_err(|error| {
-        RankError::NotMet(format!(
-            "rank 0 cannot listen at port {port}: {error}; set MASTER_PORT to a free one"
-        ))
-    })
+    let Placement { host, port, .. } = placement;
+    let failed = |error: io::Error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::AddrInUse => "set MASTER_PORT to a free one",
+            _ => "set MASTER_ADDR to an address of this machine, where rank 0 is",
+        };
+        RankError::NotMet(format!("rank 0 cannot listen at {host}:{port}: {error}; {remedy}"))
+    };
+    let found: Vec<SocketAddr> =
+        (host.as_str(), *port).to_socket_addrs().map_err(failed)?.collect();
+    // Many a machine knows itself by a loopback address that others cannot reach.
+    let own_name = found.iter().all(|address| address.ip().is_loopback());
+    match own_name && placement.count > placement.local_count {
+        true => TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).map_err(failed),
+        false => TcpListener::bind(&found[..]).map_err(failed),
+    }
 }
 
 /// A rank that has come, and where it is.
@@ -388,25 +369,28 @@ struct Arrival {
 fn accept_all(
     listener: &TcpListener,
     placement: &Placement,
+    secret: &Secret,
     check: &mut dyn FnMut() -> Result<(), RankError>,
 ) -> Result<Vec<Arrival>, RankError> {
     listener.set_nonblocking(true).map_err(|error| unready(&error))?;
     let until = Instant::now() + ARRIVAL;
+    let strangers = Strangers::new(STRANGERS, greeting::PATIENCE);
+    let (sender, newcomers) = channel();
     let mut arrived: Vec<Option<Arrival>> = Vec::new();
     arrived.resize_with(placement.count, || None);
     while arrived.iter().skip(1).any(Option::is_none) {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                if let Some(arrival) = welcome(stream, placement)? {
-                    let rank = arrival.rank;
-                    arrived[rank] = Some(arrival);
-                }
-            }
-            Err(_) => {
-                check()?;
-                sleep(Duration::from_millis(20));
+        let mut wait = Duration::from_millis(20);
+        if let Ok((stream, _)) = listener.accept() {
+            wait = Duration::ZERO;
+            ask(stream, &strangers, secret, &sender);
+        }
+        if let Ok(newcomer) = newcomers.recv_timeout(wait) {
+            if let Some(arrival) = welcome(newcomer, placement, secret, &arrived)? {
+                let rank = arrival.rank;
+                arrived[rank] = Some(arrival);
             }
         }
+        check()?;
         if Instant::now() > until {
             let missing = (1..placement.count).filter(|&rank| arrived[rank].is_none());
             let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
@@ -423,44 +407,81 @@ fn accept_all(
     Ok(arrived.into_iter().flatten().collect())
 }
 
-/// A rank that has come, or none where something else knocks at the port.
-fn welcome(mut stream: TcpStream, placement: &Placement) -> Result<Option<Arrival>, RankError> {
-    let prepared = stream
-        .set_nonblocking(false)
-        .and_then(|()| stream.set_nodelay(true))
-        .and_then(|()| stream.set_read_timeout(Some(Duration::from_secs(5))));
-    let Ok((Frame::Data, text)) = prepared.and_then(|()| read_frame(&mut stream)) else {
-        return Ok(None);
-    };
-    let Some(other) = Greeting::parse(&text) else { return Ok(None) };
+/// Asks a stranger who it is, in a thread of its own: those who say nothing hold nobody up.
+fn ask(stream: TcpStream, strangers: &Arc<Strangers>, secret: &Secret, known: &Sender<Newcomer>) {
+    let prepared = stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true));
+    let Ok((stream, seat)) = prepared.and_then(|()| strangers.admit(stream)) else { return };
+    let (secret, known) = (secret.clone(), known.clone());
+    // Where there is no thread to be had, the stranger is dropped.
+    let _ = thread::Builder::new().spawn(move || {
+        if let Ok(newcomer) = Newcomer::ask(stream, seat, &secret) {
+            let _ = known.send(newcomer);
+        }
+    });
+}
+
+/// Takes a rank in whose place is free; none where it is taken.
+fn welcome(
+    newcomer: Newcomer,
+    placement: &Placement,
+    secret: &Secret,
+    arrived: &[Option<Arrival>],
+) -> Result<Option<Arrival>, RankError> {
     let own = Greeting::of(placement);
-    let Greeting { rank, count, whereabouts, version } = other;
-    if version != own.version {
-        return Err(RankError::Differing(format!(
+    let Greeting { rank, count, whereabouts, version } = &newcomer.greeting;
+    let (rank, whereabouts) = (*rank, whereabouts.clone());
+    let differs = if *version != own.version {
+        Some(format!(
             "rank {rank} ({whereabouts}) is isogloss {version}, and rank 0 is {}",
             own.version
-        )));
-    }
-    if count != own.count || rank == 0 || rank >= count {
-        return Err(RankError::Differing(format!(
-            "rank {rank} of {count} ({whereabouts}) has come to rank 0 of {}: two runs share port {}; give one \
-             another MASTER_PORT",
+        ))
+    } else if *count != own.count || rank == 0 || rank >= *count {
+        Some(format!(
+            "rank {rank} of {count} ({whereabouts}) has come to rank 0 of {}: two runs share port {} and their \
+             secret; give one another MASTER_PORT",
             own.count, placement.port
-        )));
+        ))
+    } else {
+        None
+    };
+    if let Some(reason) = differs {
+        let _ = newcomer.answer(Err(&reason), secret);
+        return Err(RankError::Differing(reason));
     }
-    let answered = write_frame(&mut stream, Frame::Data, own.text().as_bytes());
-    Ok(answered.is_ok().then_some(Arrival { rank, stream, whereabouts }))
+    if let Some(first) = arrived[rank].as_ref().filter(|first| is_open(&first.stream)) {
+        let reason = format!("rank {rank} is taken by {}", first.whereabouts);
+        let _ = newcomer.answer(Err(&reason), secret);
+        return Ok(None);
+    }
+    let stream = newcomer.answer(Ok(&own), secret);
+    Ok(stream.ok().map(|stream| Arrival { rank, stream, whereabouts }))
+}
+
+/// Whether the other side has not gone again: a rank that was not answered in time comes anew.
+fn is_open(stream: &TcpStream) -> bool {
+    let looked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+    let _ = stream.set_nonblocking(false);
+    match looked {
+        Ok(bytes) => bytes > 0,
+        Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+    }
 }
 
 /// Finds rank 0.
-fn connect(placement: &Placement) -> Result<Arrival, RankError> {
+fn connect(placement: &Placement, secret: &SecretSource) -> Result<Arrival, RankError> {
     let Placement { host, port, rank, .. } = placement;
     let until = Instant::now() + ARRIVAL;
     loop {
-        let error = match greet(placement) {
-            Ok(found) => return Ok(found),
+        let error = match greet(placement, secret) {
+            Ok(Ok(found)) => return Ok(found),
+            Ok(Err(reason)) => return Err(RankError::NotMet(format!("rank 0 says: {reason}"))),
             Err(error) => error,
         };
+        if let Some(parent) = local::lost_parent() {
+            return Err(RankError::NotMet(format!(
+                "{parent}, which started rank {rank}, has ended"
+            )));
+        }
         if Instant::now() > until {
             return Err(RankError::NotMet(format!(
                 "rank {rank} does not reach rank 0 at {host}:{port}: {error}; MASTER_ADDR and MASTER_PORT say where it is"
@@ -470,20 +491,22 @@ fn connect(placement: &Placement) -> Result<Arrival, RankError> {
     }
 }
 
-fn greet(placement: &Placement) -> io::Result<Arrival> {
+/// Knocks once: finds rank 0, or why it wants nothing of this rank.
+fn greet(placement: &Placement, secret: &SecretSource) -> io::Result<Result<Arrival, String>> {
     let addresses = (placement.host.as_str(), placement.port).to_socket_addrs()?;
     let mut last = io::ErrorKind::AddrNotAvailable.into();
     for address in addresses {
         match TcpStream::connect_timeout(&address, Duration::from_secs(5)) {
-            Ok(mut stream) => {
+            Ok(stream) => {
                 stream.set_nodelay(true)?;
-                // Rank 0 may be waiting for others, but it answers each as it comes.
-                stream.set_read_timeout(Some(SILENCE))?;
-                write_frame(&mut stream, Frame::Data, Greeting::of(placement).text().as_bytes())?;
-                let (_, text) = read_frame(&mut stream)?;
-                let other = Greeting::parse(&text)
-                    .ok_or_else(|| io::Error::other("something else answers there"))?;
-                return Ok(Arrival { rank: 0, stream, whereabouts: other.whereabouts });
+                // It is there once rank 0 listens, and read anew each time: that of a killed run may lie there first.
+                let secret = secret.read()?;
+                let found = introduce(stream, &Greeting::of(placement), &secret)?;
+                return Ok(found.map(|(other, stream)| Arrival {
+                    rank: 0,
+                    stream,
+                    whereabouts: other.whereabouts,
+                }));
             }
             Err(error) => last = error,
         }
@@ -555,28 +578,42 @@ mod tests {
     use super::*;
     use tensor::Device;
 
+    fn placement(rank: usize, count: usize, port: u16) -> Placement {
+        let host = "127.0.0.1".to_owned();
+        Placement { rank, count, local_rank: rank, local_count: count, host, port }
+    }
+
+    fn secret() -> Secret {
+        Secret::of("a secret of ranks in tests, which is long enough")
+    }
+
     /// Runs so many ranks as threads.
     fn with_ranks<R: Send>(count: usize, work: impl Fn(&TcpLink) -> R + Sync) -> Vec<R> {
+        with_ranks_and(count, &|_| {}, work)
+    }
+
+    /// The same, while `others` do something to the port.
+    fn with_ranks_and<R: Send>(
+        count: usize,
+        others: &(dyn Fn(u16) + Sync),
+        work: impl Fn(&TcpLink) -> R + Sync,
+    ) -> Vec<R> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let placement = |rank| Placement {
-            rank,
-            count,
-            local_rank: rank,
-            local_count: count,
-            host: "127.0.0.1".to_owned(),
-            port,
-        };
         let work = &work;
         thread::scope(|scope| {
             let mut listener = Some(listener);
             let ranks: Vec<_> = (0..count)
                 .map(|rank| {
                     let listener = if rank == 0 { listener.take() } else { None };
-                    let placement = placement(rank);
+                    let placement = placement(rank, count, port);
                     scope.spawn(move || {
-                        let link =
-                            TcpLink::meet(&placement, listener, &mut || Ok(()), Box::new(|_| {}));
+                        if rank > 0 {
+                            others(port);
+                        }
+                        let (secret, check) = (SecretSource::Known(secret()), &mut || Ok(()));
+                        let on_loss: OnLoss = Box::new(|_| {});
+                        let link = TcpLink::meet(&placement, listener, &secret, check, on_loss);
                         work(&link.unwrap())
                     })
                 })
@@ -658,5 +695,97 @@ mod tests {
         });
         assert!(results[0].as_ref().unwrap_err().to_string().contains("rank 1 adds up other"));
         assert!(results[1].is_err());
+    }
+    fn knock(port: u16) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", port)).unwrap()
+    }
+
+    fn messages_of_two(others: &(dyn Fn(u16) + Sync)) {
+        let begun = Instant::now();
+        let results = with_ranks_and(2, others, |link| {
+            let messages = link.gather(format!("from {}", link.rank).as_bytes()).unwrap();
+            link.leave(None);
+            messages
+        });
+        assert!(results.iter().all(|messages| *messages == [b"from 0", b"from 1"]));
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    }
+
+    /// What ended a run, held rank 0's memory or kept ranks waiting when strangers did it.
+    #[test]
+    fn strangers_end_nothing_and_hold_nobody_up() {
+        messages_of_two(&|port| {
+            // Ranks of the release before, of another version and of another number of ranks.
+            for text in ["isogloss rank\n0.1.0\n1\n2\nhere", "isogloss rank\n0.2.0\n7\n9\nhere"] {
+                write_frame(&mut knock(port), Frame::Data, text.as_bytes()).unwrap();
+            }
+            // One that knows the form of today and not the secret.
+            let own = Greeting::of(&placement(1, 2, port));
+            introduce(knock(port), &own, &Secret::of("another")).err().unwrap();
+            // Sixteen GiB, announced and begun: rank 0 reads no more than a greeting of them.
+            let mut large = knock(port);
+            large.write_all(&[1, 0, 0, 0, 0, 4, 0, 0, 0]).unwrap();
+            let sent = (0..1000).take_while(|_| large.write_all(&[0; 1 << 16]).is_ok()).count();
+            assert!(sent < 1000, "it took {} MiB of a stranger", sent / 16);
+            // Silent ones and dripping ones, more than are let in at a time.
+            for number in 0..2 * STRANGERS {
+                let mut silent = knock(port);
+                thread::spawn(move || {
+                    let drips = (0..10).take_while(|_| silent.write_all(b"x").is_ok());
+                    drips.for_each(|_| sleep(Duration::from_secs(1 + number as u64 % 3)));
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_thousand_hostile_greetings_end_nothing() {
+        messages_of_two(&|port| {
+            let mut state = 1_u64;
+            let mut random = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 33) as usize
+            };
+            for _ in 0..1000 {
+                let mut bytes: Vec<u8> = (0..random() % 200).map(|_| random() as u8).collect();
+                // Some have a length that is true, as ranks' have.
+                if bytes.len() > 2 && random() % 2 == 0 {
+                    bytes[1] = 0;
+                    bytes[0] = (bytes.len() - 2) as u8;
+                }
+                let _ = knock(port).write_all(&bytes);
+            }
+        });
+    }
+
+    #[test]
+    fn a_rank_that_is_taken_is_refused_and_the_first_stays() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::scope(|scope| {
+            let arrived = scope.spawn(move || {
+                accept_all(&listener, &placement(0, 3, port), &secret(), &mut || Ok(()))
+                    .map(|all| all.into_iter().map(|arrival| arrival.stream).collect::<Vec<_>>())
+            });
+            let source = SecretSource::Known(secret());
+            let come = |rank| greet(&placement(rank, 3, port), &source).unwrap();
+            let mut first = come(1).unwrap();
+            let refused = come(1).err().unwrap();
+            assert!(refused.contains("rank 1 is taken by process"), "{refused}");
+            let second = come(2).unwrap();
+            let mut streams = arrived.join().unwrap().unwrap();
+            write_frame(&mut first.stream, Frame::Data, b"of the first").unwrap();
+            assert_eq!(read_frame(&mut streams[0]).unwrap().1, b"of the first");
+            drop(second);
+        });
+    }
+
+    #[test]
+    fn rank_0_listens_where_it_is_expected_alone() {
+        let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let listener = listen(&placement(0, 2, free)).unwrap();
+        assert_eq!(listener.local_addr().unwrap().ip(), Ipv4Addr::LOCALHOST);
+        let elsewhere = Placement { host: "192.0.2.1".to_owned(), ..placement(0, 2, 0) };
+        assert!(listen(&elsewhere).unwrap_err().to_string().contains("set MASTER_ADDR"));
     }
 }

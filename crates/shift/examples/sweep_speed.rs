@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let direction = ShiftDirection::new(&means, &TokenSets::of_means(&means), from, to)?;
     let text = tokenize_parallel(&model, &texts, 1000)?;
     let layers: Vec<usize> = (1..=model.encoder.config().layers).collect();
-    let grid = SweepGrid { layers: &layers, alphas: &ALPHAS, kind: ShiftKind::Mean };
+    let grid = SweepGrid { layers: &layers, alphas: &ALPHAS, kind: ShiftKind::Mean, seed: 1 };
     let gold = GoldTranslations::default();
     for turn in 1..=3 {
         let start = Instant::now();

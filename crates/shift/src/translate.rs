@@ -7,7 +7,8 @@
 //! every position, special tokens included; only the positions between these are decoded and scored, and
 //! the last layer is computed for them alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use encoder::{Batch, Encoder, Request};
 use models::states::{TokenBatch, for_each_batch};
@@ -16,7 +17,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::{Indices, Mode, Spans, Tape, Tensor, Var};
 
-use crate::bleu::Bleu;
+use crate::bleu::{ControlledBleu, References};
 use crate::checkpoint::SweepCheckpoint;
 use crate::error::{Error, Result};
 use crate::masked::MaskedPredictions;
@@ -199,6 +200,8 @@ pub struct ShiftDirection<'a> {
     third: bool,
     /// The token that is most frequent in the language that is read.
     most_frequent: u32,
+    /// The tokens of the language that is shifted to, the most frequent first.
+    frequent: Vec<u32>,
 }
 
 impl<'a> ShiftDirection<'a> {
@@ -212,15 +215,21 @@ impl<'a> ShiftDirection<'a> {
         source: &str,
         target: &str,
     ) -> Result<Self> {
-        let counts = sets.counts(source)?.iter().zip(0_u32..);
-        let most_frequent = counts.max_by_key(|&(&count, id)| (count, std::cmp::Reverse(id)));
+        let by_frequency = |language| -> Result<Vec<u32>> {
+            let counts = sets.counts(language)?;
+            let ids = (0..counts.len() as u32).filter(|&id| counts[id as usize] > 0);
+            let mut ids: Vec<u32> = ids.collect();
+            ids.sort_by_key(|&id| std::cmp::Reverse(counts[id as usize]));
+            Ok(ids)
+        };
         Ok(Self {
             means,
             from: means.language(source)?,
             to: means.language(target)?,
             users: sets.users(source, target)?,
             third: sets.has_third(source, target),
-            most_frequent: most_frequent.map_or(0, |(_, id)| id),
+            most_frequent: by_frequency(source)?.first().copied().unwrap_or(0),
+            frequent: by_frequency(target)?,
         })
     }
 
@@ -448,7 +457,11 @@ impl ConversionCounts {
 
 /// The translations of subwords that are words by themselves, by which exact translation is counted.
 #[derive(Clone, Debug, Default)]
-pub struct GoldTranslations(BTreeMap<u32, BTreeSet<u32>>);
+pub struct GoldTranslations {
+    translations: BTreeMap<u32, BTreeSet<u32>>,
+    /// Words that are translations of themselves: who repeats them is right about them.
+    identical: BTreeSet<u32>,
+}
 
 impl GoldTranslations {
     /// From pairs of words; a pair counts where both are one subword each.
@@ -461,37 +474,50 @@ impl GoldTranslations {
         let (from, to) = (model.vocabulary.language(from)?, model.vocabulary.language(to)?);
         let (mut source, mut target) =
             (model.vocabulary.encoder(from), model.vocabulary.encoder(to));
-        let mut gold = BTreeMap::<u32, BTreeSet<u32>>::new();
+        let mut gold = Self::default();
         for (word, translation) in pairs {
             let (mut a, mut b) = (Vec::new(), Vec::new());
             source.encode(word, &mut a);
             target.encode(translation, &mut b);
             if let ([a], [b]) = (&a[..], &b[..]) {
-                gold.entry(*a).or_default().insert(*b);
+                gold.translations.entry(*a).or_default().insert(*b);
+                if word == translation {
+                    gold.identical.insert(*a);
+                }
             }
         }
-        Ok(Self(gold))
+        Ok(gold)
+    }
+
+    /// The translations of a word that is none of its own.
+    fn different(&self, word: u32) -> Option<&BTreeSet<u32>> {
+        self.translations.get(&word).filter(|_| !self.identical.contains(&word))
     }
 
     /// How many words have a translation.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.translations.len()
     }
 
     /// Whether no word has.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.translations.is_empty()
     }
 }
 
 /// The counts of one layer and weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CellCounts {
-    bleu: Bleu,
+    bleu: ControlledBleu,
     converted: ConversionCounts,
     /// Words of the dictionary that were read, and those predicted in translation.
     words: u64,
     translated: u64,
+    /// The same of words that are no translation of themselves; and for how many words that were read, over all of them,
+    /// what was predicted is a translation.
+    different: u64,
+    translated_different: u64,
+    right_for: u64,
     /// Subwords read, and those predicted unchanged.
     subwords: u64,
     repeated: u64,
@@ -509,10 +535,17 @@ pub struct SweepCell {
     pub alpha: f32,
     /// BLEU-1 against the reference, from 0 to 1.
     pub bleu1: f64,
+    /// BLEU-1 of the same output against the references of other sentences of like length, the mean of five permutations:
+    /// what it scores without translating. None of a single sentence.
+    pub bleu1_permuted: Option<f64>,
     /// The token conversion rate, if any subword counts.
     pub conversion_rate: Option<f64>,
     /// Of the words of the dictionary, the share predicted in translation.
     pub translated: Option<f64>,
+    /// The same over words that are no translation of themselves, which who repeats the input would be right about.
+    pub translated_different: Option<f64>,
+    /// The same where what is predicted is compared with the translations of any of these words, drawn at random.
+    pub translated_shuffled: Option<f64>,
     /// Of all subwords, the share predicted unchanged.
     pub repeated: f64,
     /// Of all predicted subwords, the share that neither language uses.
@@ -539,6 +572,8 @@ pub struct DirectionSweep {
     pub too_long: usize,
     /// Distinct rows that every score is over.
     pub used: usize,
+    /// BLEU-1 of the most frequent tokens of the language that is shifted to, as many as each sentence has, whatever it says.
+    pub bleu1_frequent: Option<f64>,
     /// What the model predicts for masked tokens of the language that is read, unshifted; stated with the
     /// first kind of shift of a direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -608,6 +643,8 @@ pub struct SweepGrid<'a> {
     pub alphas: &'a [f32],
     /// How the shift is made.
     pub kind: ShiftKind,
+    /// The seed by which references are permuted.
+    pub seed: u64,
 }
 
 /// The rows of parallel text that the model can read on both of two sides.
@@ -635,6 +672,7 @@ pub fn sweep(
     if let Some(checkpoint) = &mut checkpoint {
         checkpoint.identify(&sweep_key(model, direction, grid, &pairs, gold));
     }
+    let answers = Answers::new(&pairs, gold, grid.seed);
     let mut shifters = BTreeMap::new();
     for &layer in grid.layers {
         let (means, from, to) = (direction.means, direction.from, direction.to);
@@ -666,7 +704,6 @@ pub fn sweep(
         let TokenBatch { first, sentences, batch } = tokens;
         let first = before + first;
         let done = first + sentences.len();
-        let references = &pairs[first..done];
         let predicted =
             predict(parts, batch, &sentences.concat(), &shifters, &running, &Encoder::best_tokens);
         let outputs =
@@ -675,7 +712,7 @@ pub fn sweep(
             outputs.map(|(&n, predicted)| (n, predicted)).collect();
         let added: Vec<(usize, CellCounts)> = outputs
             .into_par_iter()
-            .map(|(number, predicted)| (number, tally(direction, gold, references, predicted)))
+            .map(|(number, predicted)| (number, tally(direction, &answers, first..done, predicted)))
             .collect();
         for (number, tally) in added {
             tallies[number].merge(&tally);
@@ -700,6 +737,7 @@ pub fn sweep(
         repeated: text.repeated,
         too_long: text.rows - text.repeated - pairs.len(),
         used: pairs.len(),
+        bleu1_frequent: Some(answers.frequent(direction)),
         masked: None,
         cells: settings.iter().zip(&tallies).map(cell).collect(),
     }))
@@ -731,7 +769,7 @@ fn sweep_key(
     let device = model.params.device().is_gpu();
     let (from, to) = (direction.source(), direction.target());
     let asked = (&model.fingerprint, from, to, grid.layers, grid.alphas, grid.kind.name(), device);
-    key.update(format!("{asked:?}").as_bytes());
+    key.update(format!("{asked:?}, {}", grid.seed).as_bytes());
     for language in &direction.means.languages {
         key.update(language.name.as_bytes());
         language.layers.iter().for_each(|layer| {
@@ -751,33 +789,62 @@ fn sweep_key(
         key.update(&(reference.len() as u64).to_le_bytes());
         key.update(bytemuck::cast_slice(reference));
     }
-    key.update(format!("{:?}", gold.0).as_bytes());
+    key.update(format!("{gold:?}").as_bytes());
     key.finalize().to_hex().to_string()
 }
 
-/// Counts the predictions of a batch.
+/// What predictions are compared with.
+struct Answers<'a> {
+    pairs: &'a [(&'a [u32], &'a [u32])],
+    references: References,
+    gold: &'a GoldTranslations,
+    /// For how many words that are read, none a translation of itself, a subword is a translation.
+    right_for: HashMap<u32, u64>,
+}
+
+/// A sentence without its first and last token, which are special.
+fn inside(ids: &[u32]) -> &[u32] {
+    &ids[1..ids.len() - 1]
+}
+
+impl<'a> Answers<'a> {
+    fn new(pairs: &'a [(&'a [u32], &'a [u32])], gold: &'a GoldTranslations, seed: u64) -> Self {
+        let references =
+            References::new(pairs.iter().map(|(_, reference)| inside(reference)), seed);
+        let mut right_for = HashMap::new();
+        let words = pairs.iter().flat_map(|(source, _)| inside(source));
+        for translation in words.filter_map(|&word| gold.different(word)).flatten() {
+            *right_for.entry(*translation).or_default() += 1;
+        }
+        Self { pairs, references, gold, right_for }
+    }
+
+    /// BLEU-1 of the most frequent tokens of the language that is shifted to.
+    fn frequent(&self, direction: &ShiftDirection<'_>) -> f64 {
+        let lengths = self.pairs.iter().map(|(source, _)| inside(source).len());
+        self.references.constant(&direction.frequent, lengths).score()
+    }
+}
+
+/// Counts the predictions of some of the sentences.
 fn tally(
     direction: &ShiftDirection<'_>,
-    gold: &GoldTranslations,
-    pairs: &[(&[u32], &[u32])],
+    answers: &Answers<'_>,
+    sentences: Range<usize>,
     predicted: &[u32],
 ) -> CellCounts {
     let mut tally = CellCounts::default();
     let mut rest = predicted;
-    for (source, reference) in pairs {
-        let inside = |ids: &[u32]| 1..ids.len() - 1;
-        let source = &source[inside(source)];
+    for sentence in sentences {
+        let source = inside(answers.pairs[sentence].0);
         let predicted = rest.split_off(..source.len()).expect("a prediction for every subword");
-        tally.bleu.add(predicted, &reference[inside(reference)]);
+        tally.bleu.merge(&answers.references.score(sentence, predicted));
         tally.converted.add(predicted.iter().map(|&id| direction.users(id).pair()));
         for (read, predicted) in source.iter().zip(predicted) {
             tally.subwords += 1;
             tally.repeated += u64::from(read == predicted);
             tally.count_other(direction.users(*predicted));
-            if let Some(translations) = gold.0.get(read) {
-                tally.words += 1;
-                tally.translated += u64::from(translations.contains(predicted));
-            }
+            tally.count_word(answers, *read, *predicted);
         }
     }
     tally
@@ -790,12 +857,28 @@ impl CellCounts {
         self.third += u64::from(users.neither() && users.third);
     }
 
+    /// Counts what is predicted for a word, if the dictionary has it.
+    fn count_word(&mut self, answers: &Answers<'_>, read: u32, predicted: u32) {
+        let Some(translations) = answers.gold.translations.get(&read) else { return };
+        let right = u64::from(translations.contains(&predicted));
+        self.words += 1;
+        self.translated += right;
+        if answers.gold.different(read).is_some() {
+            self.different += 1;
+            self.translated_different += right;
+            self.right_for += answers.right_for.get(&predicted).copied().unwrap_or(0);
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.bleu.merge(&other.bleu);
         self.converted.converted += other.converted.converted;
         self.converted.counted += other.converted.counted;
         self.words += other.words;
         self.translated += other.translated;
+        self.different += other.different;
+        self.translated_different += other.translated_different;
+        self.right_for += other.right_for;
         self.subwords += other.subwords;
         self.repeated += other.repeated;
         self.other += other.other;
@@ -804,12 +887,17 @@ impl CellCounts {
 
     fn cell(&self, setting: &ShiftSetting, third: bool) -> SweepCell {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        let of_different = |count| (self.different > 0).then(|| share(count, self.different));
         SweepCell {
             layer: setting.layer,
             alpha: setting.alpha,
-            bleu1: self.bleu.score(),
+            bleu1: self.bleu.own.score(),
+            bleu1_permuted: (self.bleu.permuted.output > 0).then(|| self.bleu.permuted.score()),
             conversion_rate: self.converted.rate(),
             translated: (self.words > 0).then(|| share(self.translated, self.words)),
+            translated_different: of_different(self.translated_different),
+            translated_shuffled: of_different(self.right_for)
+                .map(|right| right / self.different as f64),
             repeated: share(self.repeated, self.subwords),
             other_rate: share(self.other, self.subwords),
             third_rate: third.then(|| share(self.third, self.subwords)),
@@ -819,7 +907,7 @@ impl CellCounts {
 
 #[cfg(test)]
 mod tests {
-    use super::{CellCounts, ConversionCounts, ShiftSetting, highest};
+    use super::{Answers, CellCounts, ConversionCounts, GoldTranslations, ShiftSetting, highest};
     use crate::token_sets::TokenUsers;
 
     /// Of five predicted subwords two are of neither language, and one of these of a third.
@@ -841,6 +929,33 @@ mod tests {
         let cell = counts.cell(&setting, true);
         assert_eq!((cell.other_rate, cell.third_rate), (0.4, Some(0.2)));
         assert_eq!(counts.cell(&setting, false).third_rate, None);
+    }
+
+    /// A dictionary of three words, of which one is a translation of itself. The same word for all of them is right about three of
+    /// the four others, and would be wherever they stood; their translations are right about all of them, and would not be.
+    #[test]
+    fn a_word_for_all_is_no_translation() {
+        let entries = [(1, 11), (2, 2), (2, 12), (3, 13)];
+        let mut gold = GoldTranslations::default();
+        for (word, translation) in entries {
+            gold.translations.entry(word).or_default().insert(translation);
+        }
+        gold.identical.insert(2);
+        let sentences: [&[u32]; 2] = [&[0, 1, 2, 1, 7, 0], &[0, 3, 1, 0]];
+        let pairs = sentences.map(|sentence| (sentence, sentence));
+        let answers = Answers::new(&pairs, &gold, 1);
+        let cell = |translate: fn(u32) -> u32| {
+            let mut counts = CellCounts::default();
+            for &word in sentences.concat().iter().filter(|&&word| word != 0) {
+                counts.count_word(&answers, word, translate(word));
+            }
+            let cell = counts.cell(&ShiftSetting { layer: 1, alpha: 1.0 }, false);
+            [cell.translated, cell.translated_different, cell.translated_shuffled]
+                .map(Option::unwrap)
+        };
+        assert_eq!(cell(|_| 11), [0.6, 0.75, 0.75]);
+        assert_eq!(cell(|word| word), [0.2, 0.0, 0.0]);
+        assert_eq!(cell(|word| word + 10), [1.0, 1.0, 0.625]);
     }
 
     /// Of six subwords, two only of the target, one only of the source, one of neither and two of both:

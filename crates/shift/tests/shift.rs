@@ -5,7 +5,7 @@ use std::path::Path;
 use encoder::Request;
 use models::PretrainedModel;
 use models::parallel::ParallelSide;
-use shift::bleu::Bleu;
+use shift::bleu::{Bleu, References};
 use shift::masked::masked_predictions;
 use shift::means::{MeanVectors, compute};
 use shift::shifter::{ShiftKind, Shifter};
@@ -211,7 +211,8 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
     });
     let text = tokenize_parallel(&model, &sides, 1000).unwrap();
     let direction = first_to_second(&means);
-    let grid = SweepGrid { layers: &[1, 4], alphas: &[0.0, 2.0, -2.0], kind: ShiftKind::Mean };
+    let grid =
+        SweepGrid { layers: &[1, 4], alphas: &[0.0, 2.0, -2.0], kind: ShiftKind::Mean, seed: 1 };
     let words: Vec<(String, String)> =
         (1..11).map(|number| (format!("w{number}a"), format!("w{number}b"))).collect();
     let pairs = words.iter().map(|(a, b)| (a.as_str(), b.as_str()));
@@ -303,6 +304,39 @@ fn a_stopped_sweep_is_continued(
     let (again, _, note) = attempt(grid, 9);
     assert_eq!(again.as_ref(), Some(whole));
     assert!(note.contains("is damaged"), "{note}");
+}
+
+/// Every reference stands in for that of another sentence of like length, as often as any other, and none for its own.
+#[test]
+fn references_are_permuted_among_sentences_of_like_length() {
+    // Each reference is a word of its own, as often as it is long.
+    let sentences: Vec<Vec<u32>> =
+        (0..40_u32).map(|number| vec![number; 3 + number as usize * 7 % 20]).collect();
+    let of = |seed| References::new(sentences.iter().map(Vec::as_slice), seed);
+    let references = of(1);
+    let stands_in = |references: &References, word: usize| -> Vec<usize> {
+        let is = |sentence: &usize| references.score(*sentence, &[word as u32]).permuted.right > 0;
+        (0..40).filter(is).collect()
+    };
+    for (number, own) in sentences.iter().enumerate() {
+        let found = references.score(number, own);
+        assert_eq!(found.own.score(), 1.0);
+        assert_eq!(found.permuted.right, 0);
+        let others = stands_in(&references, number);
+        assert_eq!(others.len(), 5, "{number}: {others:?}");
+        assert!(others.iter().all(|&other| sentences[other].len().abs_diff(own.len()) <= 6));
+    }
+    let all = |seed| (0..40).map(|word| stands_in(&of(seed), word)).collect::<Vec<_>>();
+    assert_eq!(all(1), all(1));
+    assert_ne!(all(1), all(2));
+    // The words 0, 1, 2, … for every sentence: right once about every reference that is no longer than its own word's place.
+    let words: Vec<u32> = (0..40).collect();
+    let constant = references.constant(&words, sentences.iter().map(Vec::len));
+    let right = sentences.iter().filter(|one| (one[0] as usize) < one.len()).count();
+    assert_eq!(constant.right, right as u64);
+    // One sentence has no other to stand in for it.
+    let alone = References::new([&sentences[0][..]], 1).score(0, &sentences[0]);
+    assert_eq!((alone.own.score(), alone.permuted.output), (1.0, 0));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The lines of a labelled file, blank ones and all: in these formats a blank line means something.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -62,6 +63,44 @@ impl NumberedLines {
         remedy: &'static str,
     ) -> Error {
         Error::line(&self.path, line, reason, remedy)
+    }
+}
+
+/// Labels from which on a file whose column of labels holds sentences is told from one of few items.
+const MANY_LABELS: usize = 20;
+/// Characters from which on a label in a script without spaces is a sentence.
+const LONG_LABEL: usize = 24;
+
+/// Refuses a column of labels that holds sentences: nearly as many different ones as lines, and most of several words.
+pub(crate) fn check_labels<'a>(
+    path: &Path,
+    column: usize,
+    labels: impl Iterator<Item = &'a str>,
+    remedy: &'static str,
+) -> Result<()> {
+    let (mut items, mut different) = (0, BTreeSet::new());
+    labels.for_each(|label| {
+        items += 1;
+        different.insert(label);
+    });
+    let is_sentence = |label: &&&str| label.contains(' ') || label.chars().count() > LONG_LABEL;
+    let sentences = different.iter().filter(is_sentence).count();
+    let count = different.len();
+    if count <= MANY_LABELS || 2 * count <= items || 2 * sentences <= count {
+        return Ok(());
+    }
+    let reason = format!(
+        "{count} different labels in {items} lines, such as `{}`: is the label in column {column}?",
+        shortened(different.first().expect("there are some"))
+    );
+    Err(Error::file(path, reason, remedy))
+}
+
+/// The start of a text that a message quotes.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 

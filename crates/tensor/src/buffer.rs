@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::cuda::DeviceBlock;
+use terms::memory::{self, Shortage};
+
+use crate::allocator::trying;
+use crate::cuda::{DeviceBlock, fail};
 use crate::kernels::MatrixPrecision;
 
 /// A cache line of host memory: the unit in which it is allocated, so that rows are aligned.
@@ -92,6 +95,15 @@ fn size_class(lines: usize) -> usize {
     lines.next_multiple_of(step)
 }
 
+/// Memory that is new, or a fault that the caller of the operation can report: sizes come from configurations and input.
+fn new_memory(lines: usize) -> Vec<BufferLine> {
+    trying(|| bytemuck::try_zeroed_vec(lines)).unwrap_or_else(|()| {
+        let needed = lines as u128 * size_of::<BufferLine>() as u128;
+        let shortage = Shortage { needed, obtainable: memory::obtainable() };
+        fail(format!("{shortage} for one matrix; take a smaller model or smaller batches"))
+    })
+}
+
 /// A run of floats in host memory. Its content is whatever was there before, until it is written.
 pub(crate) struct HostBuffer {
     lines: Vec<BufferLine>,
@@ -104,7 +116,7 @@ impl HostBuffer {
     pub(crate) fn take(pool: &Arc<Pool>, len: usize) -> Self {
         let lines = size_class(len.div_ceil(LINE));
         let recycled = pool.take(lines);
-        let lines = recycled.unwrap_or_else(|| bytemuck::zeroed_vec(lines));
+        let lines = recycled.unwrap_or_else(|| new_memory(lines));
         let mut buffer = Self { lines, len, pool: Arc::clone(pool) };
         if cfg!(debug_assertions) {
             // A kernel that reads before it writes shows itself.
@@ -155,6 +167,13 @@ mod tests {
         let large = address(10_000);
         assert_eq!(address(6_000), large);
         assert_ne!(address(1_000), large, "not what is ten times too large");
+    }
+
+    #[test]
+    fn memory_that_cannot_be_had_is_a_fault_with_the_number() {
+        let taken = std::panic::catch_unwind(|| HostBuffer::take(&Arc::default(), 1 << 60));
+        let fault = taken.err().unwrap().downcast::<crate::DeviceFault>().unwrap().to_string();
+        assert!(fault.contains("GB of memory are needed"), "{fault}");
     }
 
     #[test]

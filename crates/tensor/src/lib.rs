@@ -36,6 +36,7 @@
 //! # Ok::<(), tensor::DeviceError>(())
 //! ```
 
+mod allocator;
 mod buffer;
 mod cpu;
 mod cuda;
@@ -50,6 +51,7 @@ mod spans;
 mod tape;
 mod value;
 
+pub use crate::allocator::OrderlyAllocator;
 pub use crate::cuda::DeviceFault;
 pub use crate::device::{Device, DeviceError};
 pub use crate::kernels::Activation;

@@ -1,6 +1,6 @@
 //! The terms that all crates share, each defined once: what a task is and what chance scores on it,
-//! how large an experiment is, under which conditions encoders are pretrained, language codes, means and shares with their confidence intervals, and which errors
-//! are mistakes of use.
+//! how large an experiment is, under which conditions encoders are pretrained, language codes, means and shares with their confidence intervals, which errors
+//! are mistakes of use, how much memory can be had, and how long strangers at a port are listened to.
 //!
 //! This crate depends on no other of the workspace, so that every other may depend on it.
 //!
@@ -20,11 +20,13 @@ mod fault;
 mod guarded;
 pub mod interrupt;
 mod language;
+pub mod memory;
 pub mod number;
 mod preset;
 mod printable;
 mod rows;
 mod scale;
+pub mod strangers;
 mod task;
 
 pub use estimate::{Estimate, wilson};

@@ -74,7 +74,8 @@ pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};
 pub use vocabulary::{
     Anchor, BpeSettings, CountedText, EncodedSentence, EncodedWords, ExtendedVocabulary,
     ImportedTokenizer, LanguageCounts, LanguageObserver, LanguageSummary, LanguageText,
-    PairSharing, SentenceReader, SpecialTokens, SubwordEncoder, SubwordEncoders, Vocabulary,
-    VocabularyKind, VocabularySharing, VocabularyStats, VocabularySummary, WordCounts, WordMark,
-    check_language, count_subwords, read_tokenizer, tokenizer_of, vocabulary_sharing,
+    PairSharing, SentenceReader, SpecialTokens, SubwordEncoder, SubwordEncoders, UnknownCounts,
+    Vocabulary, VocabularyKind, VocabularySharing, VocabularyStats, VocabularySummary, WordCounts,
+    WordMark, check_language, count_subwords, read_tokenizer, take_unknown_counts, tokenizer_of,
+    vocabulary_sharing,
 };

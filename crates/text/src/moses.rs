@@ -43,7 +43,7 @@ const RUSSIAN: &[&str] = &[
 ];
 
 /// Cuts one language's sentences into words.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moses {
     apostrophe: Apostrophe,
     abbreviations: &'static [&'static str],
@@ -72,6 +72,38 @@ impl Moses {
             _ => &[],
         };
         Self { apostrophe, abbreviations }
+    }
+
+    /// The same rules as a regular expression whose matches are the words of a sentence where every white space is a space: for
+    /// `tokenizers`, which has no code of ours. [`Moses::cut`] says what each part is.
+    pub(crate) fn pattern(&self) -> String {
+        let wordy = r"[\p{Alphabetic}\p{N}\p{M}]";
+        let (letter, comma, hyphen) = (r"\p{Alphabetic}", r"(?<=\p{N}),(?=\p{N})", "-(?!-)");
+        let inner_stop = format!(r"\.(?={wordy})");
+        let inside = format!("(?<={letter})'(?={letter})");
+        let (before, behind) = match self.apostrophe {
+            Apostrophe::WithTheNext => {
+                (format!(r"(?:{inside}|(?<=\p{{N}})'(?=s))?"), String::new())
+            }
+            Apostrophe::WithTheLast => (String::new(), format!("(?:{inside})?")),
+            Apostrophe::Alone => (String::new(), String::new()),
+        };
+        let part = format!("(?:{wordy}|{hyphen}|{inner_stop}|{comma})");
+        // Atomic: a word is never taken for shorter than it is.
+        let word = format!("(?>{before}(?!,){part}+)");
+        let has_stop = format!("(?={before}(?:{wordy}|{hyphen}|{comma})*{inner_stop})");
+        let has_letter = format!("(?={before}{part}*?{letter})");
+        let stop = r"\.(?!\.)";
+        let something_else = format!("(?!{wordy})(?= *[^ ])");
+        let abbreviations = match self.abbreviations {
+            [] => String::new(),
+            all => format!("(?i:{}){stop}{something_else}|", all.join("|")),
+        };
+        format!(
+            "{has_stop}{has_letter}{word}{stop}|{word}{stop}(?= *\\p{{Lowercase}})\
+             |\\p{{Uppercase}}{stop}{something_else}|{abbreviations}{word}{behind}\
+             |\\.{{2,}}|-{{2,}}|[^ ]"
+        )
     }
 
     /// Appends the words of a sentence to `out`, one space between any two.

@@ -7,12 +7,13 @@
 //! every `Mr.`. Chinese words are segmented by jieba in place of the Stanford segmenter of the papers;
 //! other languages are tokenized by rules like those of Moses.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use jieba_rs::Jieba;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use unicode_normalization::{
     IsNormalized, UnicodeNormalization, char::is_combining_mark, is_nfc_quick,
 };
@@ -138,7 +139,7 @@ pub struct SimplificationTable {
 impl SimplificationTable {
     /// Reads a table of two columns, one character each, with a tab between.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).at(path, "read")?;
+        let text = files::limits::read_text(path).at(path, "read")?;
         Self::parse(&text, &path.display().to_string())
     }
 
@@ -272,25 +273,101 @@ impl Preparer {
     /// would be a different token in every script.
     fn clean(&self, sentence: &str) -> String {
         let mut text = String::with_capacity(sentence.len());
-        let uniform = self.preparation.words != WordTokenizer::Whitespace;
-        let mut push = |c: char| {
-            let c = match &self.simplified {
-                Some(simplified) => simplified.table.get(&c).copied().unwrap_or(c),
-                None => c,
-            };
-            match c {
-                c if c.is_whitespace() => text.push(' '),
-                c if is_unseen(c) => {}
-                c if uniform && !c.is_ascii() => push_uniform(c, &mut text),
-                c => text.push(c),
-            }
-        };
+        let push = |c: char| self.push_clean(c, &mut text);
         if sentence.is_ascii() || is_nfc_quick(sentence.chars()) == IsNormalized::Yes {
-            sentence.chars().for_each(&mut push);
+            sentence.chars().for_each(push);
         } else {
-            sentence.nfc().for_each(&mut push);
+            sentence.nfc().for_each(push);
         }
         text
+    }
+
+    /// What a character of normalised text becomes.
+    fn push_clean(&self, c: char, text: &mut String) {
+        let c = match &self.simplified {
+            Some(simplified) => simplified.table.get(&c).copied().unwrap_or(c),
+            None => c,
+        };
+        match c {
+            c if c.is_whitespace() => text.push(' '),
+            c if is_unseen(c) => {}
+            c if self.preparation.words != WordTokenizer::Whitespace && !c.is_ascii() => {
+                push_uniform(c, text);
+            }
+            c => text.push(c),
+        }
+    }
+
+    /// Whether texts of both are prepared alike, sentence by sentence.
+    pub(crate) fn prepares_like(&self, other: &Self) -> bool {
+        let all = |preparer: &Self| Preparation { split: false, ..preparer.preparation };
+        let cut = |preparer: &Self| {
+            matches!(preparer.preparation.words, WordTokenizer::Moses).then_some(preparer.moses)
+        };
+        all(self) == all(other) && cut(self) == cut(other) && self.simplified == other.simplified
+    }
+
+    /// [`Preparer::prepare`] for `tokenizers`, which has no code of ours: steps that normalise, and those that cut words.
+    ///
+    /// # Errors
+    /// Where words are cut by a dictionary, or characters simplified by a table.
+    pub(crate) fn as_steps(&self) -> Result<(Vec<Value>, Vec<Value>)> {
+        let reason = match self.preparation.words {
+            WordTokenizer::Jieba => "words are cut by the dictionary of jieba",
+            _ if self.simplified.is_some() => "characters are simplified by a table",
+            _ => "",
+        };
+        if !reason.is_empty() {
+            let reason = format!(
+                "text of `{}`: {reason}, which tokenizer.json cannot express",
+                self.language
+            );
+            let remedy = "set `prepared` to export a tokenizer for text that is prepared already";
+            return Err(Error::setting("prepared", reason, remedy));
+        }
+        let regex = |pattern: &str| json!({ "Regex": pattern });
+        let replace = |pattern: &str, content: &str| json!({ "type": "Replace", "pattern": regex(pattern), "content": content });
+        let mut steps = vec![json!({ "type": "NFC" })];
+        for (content, characters) in self.replaced() {
+            steps.push(replace(&format!("[{characters}]"), &content));
+        }
+        if self.preparation.strip_accents {
+            steps.extend(["NFD", "StripAccents", "NFC"].map(|step| json!({ "type": step })));
+        }
+        if self.preparation.lowercase {
+            // The only letter whose lower case depends on its place, which is not known there.
+            steps.push(replace(r"(?<=\p{L})Σ(?!\p{L})", "ς"));
+            steps.push(json!({ "type": "Lowercase" }));
+        }
+        let cut = (self.preparation.words == WordTokenizer::Moses).then(|| {
+            let pattern = regex(&self.moses.pattern());
+            json!({ "type": "Split", "pattern": pattern, "behavior": "Removed", "invert": true })
+        });
+        Ok((steps, cut.into_iter().collect()))
+    }
+
+    /// What replaces characters of normalised text, with these characters as ranges.
+    fn replaced(&self) -> BTreeMap<String, String> {
+        let mut ranges: BTreeMap<String, Vec<(char, char)>> = BTreeMap::new();
+        let mut before = None;
+        for c in '\0'..=char::MAX {
+            let mut text = String::new();
+            self.push_clean(c, &mut text);
+            let new = (!text.chars().eq([c])).then_some(text);
+            if let Some(new) = &new {
+                let ranges = ranges.entry(new.clone()).or_default();
+                match ranges.last_mut() {
+                    Some((_, end)) if before.as_ref() == Some(new) => *end = c,
+                    _ => ranges.push((c, c)),
+                }
+            }
+            before = new;
+        }
+        let listed = |(first, last): (char, char)| match first == last {
+            true => String::from(first),
+            false => format!("{first}-{last}"),
+        };
+        ranges.into_iter().map(|(new, all)| (new, all.into_iter().map(listed).collect())).collect()
     }
 }
 
@@ -352,6 +429,10 @@ fn join<'a>(words: impl Iterator<Item = &'a str>, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tokenizers::{
+        NormalizedString, Normalizer as _, NormalizerWrapper, OffsetReferential, OffsetType,
+        PreTokenizedString, PreTokenizer as _, PreTokenizerWrapper,
+    };
 
     use super::*;
 
@@ -398,6 +479,76 @@ mod tests {
             let copy = format!("{language}-b");
             assert_eq!(prepare(&copy, |_| {}, text), prepare(language, |_| {}, text), "{language}");
         }
+    }
+
+    /// A preparer, and its steps as `tokenizers` reads them.
+    struct Exported(Preparer, Vec<NormalizerWrapper>, Vec<PreTokenizerWrapper>);
+
+    impl Exported {
+        fn new(language: &str, letters: bool) -> Self {
+            let (lowercase, strip_accents) = (letters, letters);
+            let preparation =
+                Preparation { lowercase, strip_accents, ..Preparation::for_language(language) };
+            let preparer = Preparer::new(language, preparation, None).unwrap();
+            let (normalizers, cuts) = preparer.as_steps().unwrap();
+            let normalizer = |step| serde_json::from_value(step).unwrap();
+            let cut = |step| serde_json::from_value(step).unwrap();
+            let (normalizers, cuts) = (normalizers.into_iter(), cuts.into_iter());
+            Self(preparer, normalizers.map(normalizer).collect(), cuts.map(cut).collect())
+        }
+
+        /// A sentence as it is prepared here, and there.
+        fn both(&self, sentence: &str) -> [String; 2] {
+            let (mut own, mut text) = (String::new(), NormalizedString::from(sentence));
+            self.0.prepare(sentence, &mut own);
+            self.1.iter().for_each(|step| step.normalize(&mut text).unwrap());
+            let mut text = PreTokenizedString::from(text);
+            self.2.iter().for_each(|step| step.pre_tokenize(&mut text).unwrap());
+            let words = text.get_splits(OffsetReferential::Original, OffsetType::None);
+            let words: Vec<&str> = words.iter().map(|(word, ..)| *word).collect();
+            [own, words.join(" ")]
+        }
+    }
+
+    /// Every rule of the cutter that is not there in the pattern shows here.
+    #[test]
+    fn exported_steps_prepare_as_here() {
+        let sentences = [
+            "He sleeps. Mr. Smith met J. Jones of the U.S. Army, i.e. him\u{2026} 'No' -- he said: \u{201c}go.\u{201d}",
+            "It costs 1,234.50 (or so), well-known .NET at example.com/a_b; don't the 1990's rock'n'roll",
+            "l'homme d'aujourd'hui — « Oui. » M. Dupont, av. J.-C., art. 5 etc. Ça, l'« été »",
+            "Hr. Maier, z.B. Nr. 5. Wie geht's? В 1812 г. Москва горела, т.е. г. Москва.",
+            "２０２６年、「你好」！ ΟΔΟΣ ΣΟΦΟΣ. İstanbul e\u{301}te\u{301} \u{200b}x\u{7}\u{a0}y\t-z a-- --b ..c d..",
+            "",
+            " ",
+            "a.b.",
+            "'",
+            ",",
+            "l'",
+            "5,5,",
+            "5.,5",
+            "a.-b. c",
+            "A. ",
+            "Ab. C",
+            "vs. 3",
+            "VS. .",
+        ];
+        for language in ["en", "fr", "de", "ru", "es"] {
+            for letters in [false, true] {
+                let exported = Exported::new(language, letters);
+                for sentence in sentences {
+                    let [own, theirs] = exported.both(sentence);
+                    assert_eq!(own, theirs, "{language} {letters}: {sentence:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_tokenizer_can_do_is_refused() {
+        let chinese = Preparer::new("zh", Preparation::for_language("zh"), None).unwrap();
+        let error = chinese.as_steps().unwrap_err().to_string();
+        assert!(error.contains("jieba") && error.contains("prepared"), "{error}");
     }
 
     #[test]
@@ -451,6 +602,18 @@ mod tests {
                 let others = |c: char| c.is_whitespace() && c != ' ';
                 prop_assert!(!sentence.contains(others), "{sentence:?}");
             }
+        }
+
+        #[test]
+        fn exported_steps_prepare_any_line_as_here(
+            line in "\\PC{0,40}|[.'\"“«,\\- A-Ca-cs0-9。（…é]{0,60}|[.,' \\-Jas5]{0,30}",
+            language in 0..4usize,
+        ) {
+            static EXPORTED: LazyLock<Vec<Exported>> = LazyLock::new(|| {
+                ["en", "fr", "ru", "es"].map(|language| Exported::new(language, false)).into()
+            });
+            let [own, theirs] = EXPORTED[language].both(&line);
+            prop_assert_eq!(own, theirs);
         }
     }
 }

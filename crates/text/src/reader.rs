@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -156,6 +156,58 @@ pub fn is_tsv(file: &str) -> bool {
     plain_name(file).ends_with(".tsv")
 }
 
+/// Refuses files of records by their names: every line of one would be taken for a sentence, field names and all.
+fn refuse_records(path: &Path) -> Result<()> {
+    let name = path.to_string_lossy().to_lowercase();
+    let (what, remedy) = match plain_name(&name).rsplit_once('.').map(|(_, end)| end) {
+        Some("jsonl" | "json" | "ndjson") => (
+            "JSON",
+            "write one sentence a line into a .txt, as in `jq -r .sentence FILE.jsonl > FILE.txt`",
+        ),
+        Some("csv") => (
+            "a table with commas",
+            "write it with tabs as .tsv, or the column of sentences as .txt",
+        ),
+        Some("parquet" | "arrow" | "xlsx") => {
+            ("a table that is no text", "write the column of sentences as .txt, one a line")
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::file(path, format!("is {what} by its name, and not a sentence a line"), remedy))
+}
+
+/// What the columns of a `.tsv` file are called in its header, beside the codes of languages.
+const COLUMN_NAMES: [&str; 22] = [
+    "sentence",
+    "sentence1",
+    "sentence2",
+    "sentence_1",
+    "sentence_2",
+    "text",
+    "text1",
+    "text2",
+    "source",
+    "target",
+    "src",
+    "tgt",
+    "source_sentence",
+    "target_sentence",
+    "translation",
+    "premise",
+    "hypothesis",
+    "label",
+    "gold_label",
+    "score",
+    "id",
+    "language",
+];
+
+/// Whether the first line of a `.tsv` file names its columns, and is no row.
+fn is_header(line: &str) -> bool {
+    let names = |cell: &str| COLUMN_NAMES.contains(&cell.trim().to_lowercase().as_str());
+    line.contains('\t') && line.split('\t').all(names)
+}
+
 /// The name that a file has when it is unpacked.
 pub fn plain_name(file: &str) -> &str {
     file.trim_end_matches(".gz").trim_end_matches(".zst")
@@ -177,6 +229,7 @@ fn find(pattern: &str) -> Result<Vec<NamedFile>> {
     };
     // A name that exists is that file, even if it holds a character that a glob would interpret.
     let path = Path::new(pattern);
+    refuse_records(path)?;
     if path.is_file() {
         return Ok(vec![named(pattern.into())]);
     }
@@ -197,6 +250,7 @@ fn find(pattern: &str) -> Result<Vec<NamedFile>> {
     for path in matches {
         let path = path.map_err(io::Error::from).at(pattern, "list")?;
         if path.is_file() {
+            refuse_records(&path)?;
             found.push(named(path));
         }
     }
@@ -219,11 +273,31 @@ fn spool_standard_input() -> Result<NamedFile> {
 }
 
 /// Copies what can be read once only to a temporary file.
-fn spool(name: &str, mut reader: impl Read) -> Result<NamedFile> {
+fn spool(name: &str, reader: impl Read) -> Result<NamedFile> {
     let folder = ScratchFolder::new()?;
     let path = folder.path().join("text");
     let mut file = File::create_new(&path).at(&path, "make")?;
-    io::copy(&mut reader, &mut file).at(&path, "copy standard input or a pipe to")?;
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    // What has no end has lines at least, where it is text; `/dev/zero` would fill the disk.
+    let (mut line, longest) = (0, limits::most_unpacked(0));
+    loop {
+        let buffer = reader.fill_buf().at(name, "read")?;
+        if buffer.is_empty() {
+            break;
+        }
+        file.write_all(buffer).at(&path, "copy standard input or a pipe to")?;
+        let read = buffer.len();
+        line = match memchr::memrchr(b'\n', buffer) {
+            Some(end) => (read - end) as u64,
+            None => line + read as u64,
+        };
+        if line > longest {
+            let reason = format!("has a line of more than {} MB", longest >> 20);
+            let remedy = "give text, or raise the limit by ISOGLOSS_MAX_BYTES, as 8G";
+            return Err(Error::file(Path::new(name), reason, remedy));
+        }
+        reader.consume(read);
+    }
     Ok(NamedFile { path, name: name.to_owned(), _spooled: Some(folder) })
 }
 
@@ -308,6 +382,7 @@ impl LineReader<'_> {
             match taken {
                 LineStatus::End => self.close()?,
                 LineStatus::TooLong => self.refuse_long()?,
+                LineStatus::Line if self.is_header() => {}
                 LineStatus::Line if self.judge_line()? => break,
                 LineStatus::Line => {}
             }
@@ -396,6 +471,19 @@ impl LineReader<'_> {
         }
         self.skipped.empty_files += 1;
         Ok(())
+    }
+
+    /// Whether the line in hand is the first of a `.tsv` file and names its columns, which is said and not read.
+    fn is_header(&self) -> bool {
+        let Some(open) = self.current.as_ref().filter(|open| open.number == 1) else {
+            return false;
+        };
+        let header = is_tsv(open.name)
+            && std::str::from_utf8(&self.line).is_ok_and(|line| is_header(trim_line(line)));
+        if header {
+            files::warn(&format!("{}:1: names columns, and is left out", open.name));
+        }
+        header
     }
 
     /// Whether the line in hand holds text; a line that is not UTF-8 is an error or is counted.
@@ -518,6 +606,7 @@ where
     R: BufRead + Send + 'static,
 {
     let start = reader.fill_buf().map_err(|error| unreadable(name, error))?;
+    files::refuse_pointer(Path::new(name), start)?;
     refuse_unknown_compression(name, start)?;
     refuse_utf16(name, start)?;
     let decoder: Box<dyn Read + Send> = if start.starts_with(&[0x1f, 0x8b]) {
@@ -605,6 +694,12 @@ mod tests {
     }
 
     const TOLERANT: LineRules = LineRules { longest: 64, tolerant: true, adjustable: true };
+
+    #[test]
+    fn what_has_no_end_and_no_lines_is_not_copied_for_ever() {
+        let error = spool("zeros", io::repeat(0)).unwrap_err().to_string();
+        assert!(error.contains("has a line of more than 64 MB"), "{error}");
+    }
 
     #[test]
     fn every_compression_reads_the_same() {

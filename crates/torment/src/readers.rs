@@ -217,7 +217,7 @@ fn bitext(path: &Path) -> Verdict {
         languages: ["qaa".into(), "qab".into()],
         tokenizer: None,
     };
-    let reader = align::BitextReader::new(preparation, false)?;
+    let reader = align::BitextReader::new(preparation, align::PairRules::default())?;
     let mut observer = align::BitextObserver { bytes: &mut |_| (), pair: None };
     reader.read(&text, None, &mut observer)?;
     Ok(())

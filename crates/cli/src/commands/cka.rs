@@ -201,7 +201,7 @@ fn read_retrieval(path: &Path) -> Result<RetrievalResult, Failure> {
             path.display()
         ))
     };
-    let text = std::fs::read_to_string(path)
+    let text = files::limits::read_text(path)
         .map_err(|error| wrong(format!("cannot read it ({error})")))?;
     serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
 }
@@ -227,6 +227,8 @@ fn file_name(stack: &Stack) -> String {
 
 fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
     let mut text = String::new();
+    // Within groups there is none.
+    let has_debiased = result.debiased.iter().flatten().any(Option::is_some);
     let shown = |value: Option<f64>| value.map_or("none".to_owned(), |value| format!("{value:.3}"));
     let intervals = result.intervals.as_ref();
     if x.layers() == 1 && y.layers() == 1 {
@@ -235,12 +237,10 @@ fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
         };
         let of = intervals.map(|intervals| (intervals.cka[0][0], intervals.debiased[0][0]));
         let _ = writeln!(text, "CKA        {:.4}{}", result.cka[0][0], range(of.map(|of| of.0)));
-        let _ = writeln!(
-            text,
-            "debiased   {}{}",
-            result.debiased[0][0].map_or("none".to_owned(), |v| format!("{v:.4}")),
-            range(of.and_then(|of| of.1))
-        );
+        if let Some(debiased) = result.debiased[0][0] {
+            let range = range(of.and_then(|of| of.1));
+            let _ = writeln!(text, "debiased   {debiased:.4}{range}");
+        }
         if let Some(within) = &result.within_length {
             let _ = writeln!(text, "within sentences of the same length   {:.4}", within[0][0]);
         }
@@ -248,7 +248,7 @@ fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
         let within = result.within_length.as_deref().map(some);
         let tables = [
             ("CKA, biased", Some(some(&result.cka))),
-            ("CKA, debiased", Some(result.debiased.clone())),
+            ("CKA, debiased", has_debiased.then(|| result.debiased.clone())),
             ("CKA, biased, within sentences of the same length", within),
         ];
         for (name, rows) in tables.into_iter().filter_map(|(name, rows)| Some((name, rows?))) {
@@ -288,7 +288,7 @@ fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
         );
     }
     if result.signature.contains("within-groups") {
-        let _ = writeln!(text, "none: within groups there is no debiased value");
+        let _ = writeln!(text, "within groups there is no debiased value");
     } else if result.debiased.iter().flatten().any(Option::is_none) {
         let _ = writeln!(
             text,

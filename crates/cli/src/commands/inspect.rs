@@ -1,10 +1,13 @@
 //! `isogloss inspect`: what a file or folder holds.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lab::store::{FILE, RecordFilter, Store};
 use models::inspect::{Inspection, inspect};
+
+use serde_json::json;
 
 use super::hub::checkpoint_in_words;
 use super::models::Compute;
@@ -18,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   isogloss inspect means.safetensors
   isogloss inspect fr.npy
   isogloss inspect cc.fr.300.vec.gz
+  isogloss inspect lab
 
 Nothing is changed. A Hugging Face folder is read as wherever a model is named, so that what cannot
 be used is refused here too.";
@@ -26,8 +30,8 @@ be used is refused here too.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Inspect {
-    /// A run, a Hugging Face folder or a vocabulary; or a file of arrays, word vectors or language mean
-    /// vectors.
+    /// A run, a Hugging Face folder, a vocabulary or a laboratory; or a file of arrays, word vectors, language mean
+    /// vectors or text.
     #[arg(value_name = "PATH")]
     path: PathBuf,
 
@@ -37,9 +41,23 @@ pub(crate) struct Inspect {
 
 impl Inspect {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        if self.path.join(FILE).is_file() {
+            return laboratory(&self.path);
+        }
         let inspection = inspect(&self.path, &self.compute.device()?)?;
         Ok(Outcome::new(in_words(&inspection), &inspection))
     }
+}
+
+/// The results of a laboratory are shown by commands of their own.
+fn laboratory(path: &Path) -> Result<Outcome, Failure> {
+    let records = Store::existing(&path.join(FILE))?.records(&RecordFilter::default())?.len();
+    let shown = path.display();
+    let text = format!(
+        "{shown}: a laboratory; {records} results\n\
+         Show them with `isogloss results --lab {shown}` or `isogloss report --lab {shown}`.\n"
+    );
+    Ok(Outcome::new(text, &json!({ "kind": "laboratory", "path": path, "results": records })))
 }
 
 fn in_words(inspection: &Inspection) -> String {
@@ -78,6 +96,9 @@ fn in_words(inspection: &Inspection) -> String {
                 let _ = writeln!(text, "  {name:<12} {rows} x {dim}");
             }
             text
+        }
+        Inspection::Text { path, lines, words } => {
+            format!("{}: text; {lines} lines of {words} words\n", path.display())
         }
         Inspection::WordVectors { path, words, dim } => {
             format!("{}: {words} word vectors of {dim} dimensions\n", path.display())

@@ -52,7 +52,9 @@ fn write_reference(folder: &Path) -> Result<Outcome, Failure> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default();
-        let is_page = path.extension().is_some_and(|extension| extension == "md");
+        // A page of ours begins with the command that it is about.
+        let is_page = path.extension().is_some_and(|extension| extension == "md")
+            && std::fs::read(&path).is_ok_and(|page| page.starts_with(b"# `isogloss "));
         if is_page && !pages.iter().any(|page| page.file.as_str() == name) {
             std::fs::remove_file(&path)?;
         }

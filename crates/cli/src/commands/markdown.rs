@@ -81,7 +81,10 @@ fn epilogue(help: &str, text: &mut String) {
     for line in help.trim_end().lines() {
         let is_code = line.starts_with("  ") || (in_code && line.is_empty());
         if is_code != in_code {
-            text.push_str(if is_code { "\n```text\n" } else { "```\n\n" });
+            if in_code {
+                text.truncate(text.trim_end().len());
+            }
+            text.push_str(if is_code { "\n```text\n" } else { "\n```\n\n" });
             in_code = is_code;
         }
         let _ = writeln!(text, "{}", if is_code { line.to_owned() } else { escape(line) });

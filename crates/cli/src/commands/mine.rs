@@ -252,7 +252,7 @@ impl Mine {
         text::check_table_name(&self.out)?;
         let chosen = self.chosen()?;
         let threshold = chosen.as_ref().map(|chosen| chosen.threshold).or(self.threshold);
-        let _lock = self.work.as_deref().map(files::FolderLock::take).transpose()?;
+        let _lock = self.work.as_deref().map(files::FolderLock::take_for_work).transpose()?;
         let (sides, layer) = self.sides(chosen.as_ref())?;
         let (found, seconds) = self.search(&sides)?;
         let how = (self.margin.into(), self.direction.into());
@@ -308,7 +308,7 @@ impl Mine {
                 path.display()
             ))
         };
-        let text = std::fs::read_to_string(path).map_err(|error| refuse(&error.to_string()))?;
+        let text = files::limits::read_text(path).map_err(|error| refuse(&error.to_string()))?;
         let result: MiningResult =
             serde_json::from_str(&text).map_err(|error| refuse(&error.to_string()))?;
         let ours =

@@ -221,7 +221,8 @@ pub(crate) fn grouped(root: clap::Command) -> clap::Command {
             help += &format!("  {name}{:<16}{name:#}  {about}\n", command.get_name());
         }
     }
-    root.help_template(help + "\n{all-args}{after-help}")
+    // Not `{all-args}`, which lists the commands once more.
+    root.help_template(help + &format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}"))
 }
 
 impl Command {
@@ -281,7 +282,7 @@ mod tests {
         for command in root.get_subcommands() {
             let about = command.get_about().unwrap().to_string();
             assert!(about.len() <= 60, "{}: {about}", command.get_name());
-            assert!(help.contains(&about), "{help}");
+            assert_eq!(help.matches(&about).count(), 1, "{about} in {help}");
         }
     }
 }

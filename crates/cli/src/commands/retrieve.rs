@@ -296,6 +296,8 @@ fn in_words(result: &RetrievalResult) -> String {
         let (raw, centered) = (cell(layer.raw), cell(layer.centered));
         let _ = writeln!(text, "{name:>5}   {raw}    {centered}{aligned}");
     }
-    let _ = write!(text, "\n{}", result.signature);
+    text +=
+        "\n→: each sentence of the first side asks among those of the second; ←: the other way\n";
+    text += &result.signature;
     text
 }

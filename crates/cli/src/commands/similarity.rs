@@ -1,4 +1,4 @@
-//! `isogloss similarity`: nine measures of the similarity of two sides, layer by layer.
+//! `isogloss similarity`: measures of the similarity of two sides, layer by layer.
 
 use std::fmt::Write as _;
 

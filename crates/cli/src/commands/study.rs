@@ -338,7 +338,7 @@ impl Show {
         let study = StudyFile::find(&self.name)?;
         let text = match StudyFile::source(&self.name) {
             Some(text) => text.to_owned(),
-            None => std::fs::read_to_string(&self.name)?,
+            None => files::limits::read_text(Path::new(&self.name))?,
         };
         Ok(Outcome::new(text, &study))
     }

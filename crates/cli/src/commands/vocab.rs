@@ -217,10 +217,12 @@ fn describe_summary(summary: &VocabularySummary) -> String {
         summary.subwords,
         &summary.fingerprint[..12]
     );
+    // One BPE learned from all languages together belongs to none.
+    let whose = if summary.kind == VocabularyKind::Joint { " occur in it" } else { " of its own" };
     for LanguageSummary { language, own_subwords, report } in &summary.languages {
         let _ = writeln!(
             text,
-            "  {language}: {own_subwords} subwords of its own, from {} sentences{}",
+            "  {language}: {own_subwords} subwords{whose}, from {} sentences{}",
             report.kept[0],
             describe_skipped(report.skipped)
         );

@@ -1,7 +1,7 @@
 //! `isogloss world`: invented languages, written to a folder or printed.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -238,10 +238,12 @@ impl Keys {
             None => WorldConfig::default().with_defaults(),
             Some(path) => {
                 let origin = path.display().to_string();
-                let bytes = fs::read(path)
-                    .map_err(|error| Failure::Failed(format!("{origin}: cannot read: {error}")))?;
-                let text = String::from_utf8(bytes)
-                    .map_err(|error| Failure::Usage(format!("{origin}: not UTF-8: {error}")))?;
+                let text = files::limits::read_text(path).map_err(|error| match error.kind() {
+                    io::ErrorKind::InvalidData => {
+                        Failure::Usage(format!("{origin}: not UTF-8: {error}"))
+                    }
+                    _ => Failure::Failed(format!("{origin}: cannot read: {error}")),
+                })?;
                 WorldConfig::from_toml(&text, &origin)?
             }
         };

@@ -25,7 +25,7 @@ impl ModelCard {
         class: &str,
         config: &EncoderConfig,
         languages: &[String],
-        prepared: Preparation,
+        prepared: Option<Preparation>,
         has_mlm_head: bool,
     ) -> String {
         let task = if has_mlm_head { "fill-mask" } else { "feature-extraction" };
@@ -63,7 +63,7 @@ impl ModelCard {
              tokenizer = AutoTokenizer.from_pretrained(\".\")\n\
              model = {auto}.from_pretrained(\".\")\n```\n"
         );
-        text += &preparation(prepared);
+        text += &prepared.map_or_else(|| RAW.to_owned(), preparation);
         text += &self.scores();
         text += &self.training();
         text
@@ -99,6 +99,8 @@ impl ModelCard {
         format!("## Training\n\n`isogloss pretrain` with\n\n```toml\n{}\n```\n", config.trim())
     }
 }
+
+const RAW: &str = "## Text\n\nThe tokenizer takes raw text: it cuts words and punctuation as text was cut for training.\n\n";
 
 /// What has to be done to text before it is tokenized.
 fn preparation(prepared: Preparation) -> String {

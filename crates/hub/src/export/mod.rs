@@ -17,7 +17,7 @@ use files::NewFolder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{Mode, Params, Spans, Tape};
-use text::{Error, Result, Vocabulary};
+use text::{Error, Result, Vocabulary, VocabularyKind};
 
 pub use self::card::ModelCard;
 use self::tensors::TensorBuilder;
@@ -35,6 +35,8 @@ pub struct ExportSource<'a> {
     pub vocabulary: &'a Vocabulary,
     /// Whether it has an MLM head.
     pub has_mlm_head: bool,
+    /// Whether the exported tokenizer is for text that is prepared already, as that of the vocabulary is, and not for raw text.
+    pub prepared: bool,
 }
 
 /// What was written.
@@ -71,6 +73,10 @@ pub fn export(
     check_language(&source, language)?;
     let family = family(&config);
     check_head(&config, family, source.has_mlm_head)?;
+    let tokenizer = match source.prepared {
+        true => source.vocabulary.tokenizer_json(language.unwrap_or(0))?,
+        false => source.vocabulary.raw_tokenizer_json(language)?,
+    };
     let ids = ExportIds::new(source.vocabulary, language, &config);
     let pad = ids.of(source.vocabulary.specials().pad);
     let (head, architecture) = (source.has_mlm_head, class(family, source.has_mlm_head));
@@ -81,14 +87,16 @@ pub fn export(
     let mut described = describe(&config, family, language, &ids, source.vocabulary);
     described["architectures"] = json!([architecture]);
     draft.write("config.json", pretty(&described).as_bytes())?;
-    for (name, text) in tokenizer::files(source.vocabulary, language, &ids, config.positions)? {
+    for (name, text) in tokenizer::files(source.vocabulary, &tokenizer, &ids, config.positions) {
         draft.write(name, text.as_bytes())?;
     }
     let languages: Vec<String> = match language {
         Some(number) => vec![config.languages.get(number).cloned().unwrap_or_default()],
         None => config.languages.clone(),
     };
-    let prepared = source.vocabulary.preparer(language.unwrap_or(0)).preparation();
+    let is_raw = !source.prepared && source.vocabulary.kind() != VocabularyKind::Imported;
+    let preparation = source.vocabulary.preparer(language.unwrap_or(0)).preparation();
+    let prepared = (!is_raw).then_some(preparation);
     let text = card.text(architecture, &config, &languages, prepared, head);
     draft.write("README.md", text.as_bytes())?;
     let largest_difference = compare(source, language, &ids, draft.path())?;

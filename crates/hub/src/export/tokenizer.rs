@@ -2,7 +2,7 @@
 
 use encoder::EncoderConfig;
 use serde_json::{Value, json};
-use text::{Result, Vocabulary, VocabularyKind};
+use text::{Vocabulary, VocabularyKind};
 
 /// From ids of the vocabulary to rows of the exported table, and from these to the encoder's.
 pub(super) struct ExportIds {
@@ -120,18 +120,17 @@ fn special_tokens([(start, start_id), (end, end_id)]: [(&str, u32); 2]) -> Value
     })
 }
 
-/// The files that `AutoTokenizer` reads, by name.
+/// The files that `AutoTokenizer` reads, by name, from the tokenizer's description.
 pub(super) fn files(
     vocabulary: &Vocabulary,
-    language: Option<usize>,
+    tokenizer: &str,
     ids: &ExportIds,
     longest: usize,
-) -> Result<Vec<(&'static str, String)>> {
-    let text = vocabulary.tokenizer_json(language.unwrap_or(0))?;
+) -> Vec<(&'static str, String)> {
     let specials = vocabulary.specials();
     let name = |id: u32| vocabulary.subword(id).unwrap_or_default();
     let (start, end) = vocabulary.bos_eos();
-    let mut tokenizer: Value = serde_json::from_str(&text).expect("a tokenizer is valid JSON");
+    let mut tokenizer: Value = serde_json::from_str(tokenizer).expect("a tokenizer is valid JSON");
     if tokenizer["post_processor"].is_null() {
         tokenizer["post_processor"] = special_tokens([(name(start), start), (name(end), end)]);
     }
@@ -151,9 +150,9 @@ pub(super) fn files(
     settings["tokenizer_class"] = json!("PreTrainedTokenizerFast");
     settings["model_max_length"] = json!(longest);
     settings["clean_up_tokenization_spaces"] = json!(false);
-    Ok(vec![
+    vec![
         ("tokenizer.json", tokenizer.to_string()),
         ("tokenizer_config.json", super::pretty(&settings)),
         ("special_tokens_map.json", super::pretty(&tokens)),
-    ])
+    ]
 }

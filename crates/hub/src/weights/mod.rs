@@ -10,7 +10,7 @@ pub mod torch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read as _, Seek as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -181,6 +181,10 @@ impl CheckpointWeights {
             if file.metadata().at(&path, "look at")?.len() == 0 {
                 return Err(Error::file(&path, "is empty", FETCH));
             }
+            let mut start = Vec::new();
+            (&file).take(64).read_to_end(&mut start).at(&path, "read")?;
+            files::refuse_pointer(&path, &start)?;
+            (&file).rewind().at(&path, "read")?;
             let found = match format {
                 Format::Safetensors => safetensors::read(&file),
                 Format::Torch => torch::read(BufReader::new(&file)),

@@ -598,10 +598,20 @@ impl MadeUp {
                 for (measure, value) in names.into_iter().zip(values) {
                     self.put("language-shift", measure, &of, value);
                 }
+                let beside = [
+                    ("bleu1_permuted", 0.1 * values[1]),
+                    ("dictionary_accuracy_different", values[2]),
+                    ("dictionary_accuracy_shuffled", 0.001),
+                ];
+                for (measure, value) in beside {
+                    self.put("language-shift", measure, &of, value);
+                }
                 let copied = if weight == 0.0 && learned { 0.85 } else { 0.2 };
                 self.put("language-shift", "copied", &of, copied);
             }
         }
+        let of = format!("{encoder} direction={direction} kind=mean");
+        self.put("language-shift", "bleu1_frequent", &of, 0.1);
         let masked = if learned { [0.01, 0.4, 0.1] } else { [0.45, 0.02, 0.1] };
         let names = ["masked_foreign_rate", "masked_accuracy", "masked_unigram_accuracy"];
         for (measure, value) in names.into_iter().zip(masked) {

@@ -53,11 +53,47 @@ fn bundled() -> fontdb::Database {
     fonts
 }
 
-/// A drawing as a PDF of one page, its text as text in an embedded font.
+/// How often a PDF is made until its fonts stand in order: of the few fonts of a drawing, every other time or so.
+const ATTEMPTS: usize = 64;
+
+/// A drawing as a PDF of one page, its text as text in an embedded font; the same bytes every time.
 pub fn pdf(svg: &str) -> Result<Vec<u8>, PictureError> {
     let tree = tree(svg)?;
-    let (text, page) = (svg2pdf::ConversionOptions::default(), svg2pdf::PageOptions::default());
-    svg2pdf::to_pdf(&tree, text, page).map_err(|error| PictureError::Pdf(error.to_string()))
+    let mut made = Vec::new();
+    // `svg2pdf` writes fonts and names of resources in the order of a hash table, which is another every time.
+    for _ in 0..ATTEMPTS {
+        let (text, page) = (svg2pdf::ConversionOptions::default(), svg2pdf::PageOptions::default());
+        made = svg2pdf::to_pdf(&tree, text, page)
+            .map_err(|error| PictureError::Pdf(error.to_string()))?;
+        if fonts(&made).is_sorted() {
+            break;
+        }
+    }
+    let mut lines: Vec<&[u8]> = made.split(|&byte| byte == b'\n').collect();
+    // No object moves by it.
+    lines.chunk_by_mut(|a, b| names_resource(a) && names_resource(b)).for_each(<[_]>::sort);
+    Ok(lines.join(&b'\n'))
+}
+
+/// The numbers of a PDF's fonts, as they stand in it.
+fn fonts(pdf: &[u8]) -> Vec<u32> {
+    let (mut object, mut found) = (0, Vec::new());
+    for line in pdf.split(|&byte| byte == b'\n') {
+        let number = line.strip_suffix(b" 0 obj").and_then(|number| str::from_utf8(number).ok());
+        object = number.and_then(|number| number.parse().ok()).unwrap_or(object);
+        if line.trim_ascii() == b"/Subtype /Type0" {
+            found.push(object);
+        }
+    }
+    found
+}
+
+/// Whether a line of a PDF gives an object a name, such as `/gs0 7 0 R`.
+fn names_resource(line: &[u8]) -> bool {
+    let name = line.trim_ascii_start().split(|&byte| byte == b' ').next().unwrap_or_default();
+    let kinds: [&[u8]; 6] = [b"/cs", b"/fo", b"/gs", b"/po", b"/sh", b"/xo"];
+    let number = kinds.iter().find_map(|kind| name.strip_prefix(*kind)).unwrap_or_default();
+    !number.is_empty() && number.iter().all(u8::is_ascii_digit)
 }
 
 /// The largest picture, in pixels: a gigabyte of them.
@@ -122,6 +158,24 @@ mod tests {
         assert!(page.starts_with(b"%PDF-"));
         let has = |needle: &[u8]| page.windows(needle.len()).any(|window| window == needle);
         assert!(has(b"Inter") && has(b"ToUnicode"));
+    }
+
+    #[test]
+    fn a_pdf_has_the_same_bytes_every_time() {
+        let mark = |n: usize| {
+            let weight = if n % 2 == 0 { "400" } else { "600" };
+            format!(
+                "<text x=\"2\" y=\"15\" font-family=\"Inter\" font-weight=\"{weight}\" opacity=\"0.{n}\">a</text>\
+                 <rect width=\"{n}\" height=\"2\" fill-opacity=\"0.{n}\"/>"
+            )
+        };
+        let marks = (1..9).map(mark).collect::<String>();
+        let svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"60\" height=\"20\">{marks}</svg>"
+        );
+        let first = pdf(&svg).unwrap();
+        assert_eq!(fonts(&first).len(), 2);
+        assert!((0..8).all(|_| pdf(&svg).unwrap() == first));
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub struct FindingVerdict {
     pub verdict: &'static str,
     /// The quantity with its interval, or the correlation with its p; the untrained encoder's beside it.
     pub strength: String,
-    /// The p-value, adjusted for all lines of the setting and both directions.
+    /// The two-sided p-value, adjusted for all lines of the setting.
     pub q: Option<f64>,
 }
 

@@ -51,6 +51,7 @@ pub(super) fn open(path: &Path) -> Result<Connection> {
     let mut connection = Connection::open(path).map_err(refused)?;
     connection.busy_timeout(PATIENCE).map_err(refused)?;
     prepare(&mut connection, path)?;
+    refuse_foreign(&connection, path)?;
     // A write-ahead log lets others read while one process writes, and survives a kill.
     patiently(|| connection.pragma_update(None, "journal_mode", "wal")).map_err(refused)?;
     whole(&connection, path)?;
@@ -109,8 +110,27 @@ pub(super) fn open_unwritable(path: &Path) -> Result<Option<Connection>> {
         }
         _ => return Err(Error::Foreign(path.to_owned())),
     }
+    refuse_foreign(&connection, path)?;
     whole(&connection, path)?;
     Ok(Some(connection))
+}
+
+/// Refuses a file that holds anything but tables of ours: a view under the name of one may never end, a trigger may do
+/// anything, and so may a column that is computed.
+fn refuse_foreign(connection: &Connection, path: &Path) -> Result<()> {
+    let refused = |source| Error::sqlite(path, "open", source);
+    connection.pragma_update(None, "trusted_schema", "off").map_err(refused)?;
+    let others = "SELECT count(*) FROM sqlite_schema WHERE NOT (substr(name, 1, 7) = 'sqlite_' AND sql IS NULL
+        OR type = 'table' AND name IN ('records', 'texts', 'settings') AND sql NOT LIKE 'CREATE VIRTUAL%')";
+    let computed = "SELECT count(*) FROM sqlite_schema AS s JOIN pragma_table_xinfo(s.name) AS c \
+        WHERE s.type = 'table' AND c.hidden > 0";
+    for sql in [others, computed] {
+        let found: i64 = connection.query_row(sql, [], |row| row.get(0)).map_err(refused)?;
+        if found > 0 {
+            return Err(Error::Foreign(path.to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// Runs SQLite's quick integrity check.

@@ -462,6 +462,10 @@ impl ResultCollector<'_> {
                     self.number(measure, &[("direction", &direction)], share);
                 }
             }
+            if let Some(bleu1) = sweep.bleu1_frequent {
+                let more = [("direction", direction.as_str()), ("kind", &sweep.kind)];
+                self.number("bleu1_frequent", &more, bleu1);
+            }
             for cell in &sweep.cells {
                 let (layer, alpha) = (cell.layer.to_string(), cell.alpha.to_string());
                 let more = [
@@ -475,8 +479,11 @@ impl ResultCollector<'_> {
                 self.number("other_rate", &more, cell.other_rate);
                 // Rates of nothing are undefined.
                 let rates = [
+                    ("bleu1_permuted", cell.bleu1_permuted),
                     ("conversion_rate", cell.conversion_rate),
                     ("dictionary_accuracy", cell.translated),
+                    ("dictionary_accuracy_different", cell.translated_different),
+                    ("dictionary_accuracy_shuffled", cell.translated_shuffled),
                     ("third_rate", cell.third_rate),
                 ];
                 for (measure, rate) in rates {
@@ -803,7 +810,7 @@ mod tests {
             "from": "a", "to": "b", "kind": "mean", "rows": 2, "repeated": 1, "too_long": 0, "used": 1,
             "cells": [cell],
         });
-        let result = json!({ "signature": "bleu1", "sweeps": [sweep] });
+        let mut result = json!({ "signature": "bleu1", "sweeps": [sweep] });
         let results = read(Extractor::Sweep, &result).unwrap();
         let measures: Vec<_> =
             results.measurements.iter().map(|one| one.measure.as_str()).collect();
@@ -814,5 +821,16 @@ mod tests {
         let rows = &results.measurements[1];
         assert_eq!((rows.value, &*rows.factors["of"]), (1.0, "shift"));
         assert!(!rows.factors.contains_key("alpha"));
+        // What BLEU-1 and dictionary accuracy are without translating stands beside them.
+        let sweep = &mut result["sweeps"][0];
+        sweep["bleu1_frequent"] = json!(0.1);
+        sweep["cells"][0]["bleu1_permuted"] = json!(0.2);
+        sweep["cells"][0]["translated_different"] = json!(0.3);
+        sweep["cells"][0]["translated_shuffled"] = json!(0.05);
+        let found = read(Extractor::Sweep, &result).unwrap().measurements;
+        let value = |measure: &str| found.iter().find(|one| one.measure == measure).unwrap().value;
+        let measures = ["bleu1_frequent", "bleu1_permuted", "dictionary_accuracy_different"];
+        assert_eq!(measures.map(value), [0.1, 0.2, 0.3]);
+        assert_eq!(value("dictionary_accuracy_shuffled"), 0.05);
     }
 }

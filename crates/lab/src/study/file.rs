@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use terms::{Scale, Task};
 
 use super::error::{Error, Result};
@@ -74,7 +75,7 @@ pub enum StudyEvaluation {
     AlignContexts,
     /// CKA, layer by layer (Conneau et al. 2020, §5.2).
     Similarity,
-    /// Nine measures of similarity, layer by layer.
+    /// Measures of similarity, layer by layer.
     SimilarityMeasures,
     /// Word translation without a map (Liu et al. 2020, §3).
     WordRetrieval,
@@ -396,7 +397,7 @@ impl Study {
     pub fn find(name: &str) -> Result<Self> {
         if name.ends_with(".toml") {
             let path = Path::new(name);
-            let text = std::fs::read_to_string(path).map_err(|error| {
+            let text = files::limits::read_text(path).map_err(|error| {
                 Error::data(name, format!("cannot read it ({error})"), "name a study's file")
             })?;
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -421,6 +422,18 @@ impl Study {
         let refuse = |key: &str, reason: &str, remedy: &str| {
             Err(Error::definition(place, key, reason, remedy))
         };
+        // Names, factors, flags and paths become lines of scripts.
+        let (question, place_of) = (String::new(), String::new());
+        let written = Study { question, place: place_of, ..self.clone() };
+        match serde_json::to_value((&self.name, written)).map(|all| control_character(&all, "name"))
+        {
+            Ok(None) => {}
+            Ok(Some((key, text))) => {
+                let reason = format!("{text:?} has a control character");
+                return refuse(&key, &reason, "write it on one line, without tabs");
+            }
+            Err(error) => return refuse("?", &error.to_string(), "name files in UTF-8"),
+        }
         if self.seeds.is_empty() || self.scales.values().any(|s| s.seeds.as_deref() == Some(&[])) {
             return refuse("seeds", "the list is empty", "name at least one seed, as [1, 2, 3]");
         }
@@ -510,6 +523,21 @@ impl Study {
     /// What differs at a scale.
     pub fn at(&self, scale: Scale) -> ScaleSettings {
         self.scales.get(&scale).cloned().unwrap_or_default()
+    }
+}
+
+/// The first text with a control character, and its key.
+fn control_character(value: &Value, key: &str) -> Option<(String, String)> {
+    let of = |text: &str, key: &str| {
+        text.contains(char::is_control).then(|| (key.to_owned(), text.to_owned()))
+    };
+    match value {
+        Value::String(text) => of(text, key),
+        Value::Array(values) => values.iter().find_map(|value| control_character(value, key)),
+        Value::Object(values) => values
+            .iter()
+            .find_map(|(name, value)| of(name, key).or_else(|| control_character(value, name))),
+        _ => None,
     }
 }
 

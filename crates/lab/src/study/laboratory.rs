@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::cost::{CostHistory, Workload};
-use super::error::Result;
+use super::error::{Error, Result};
 use super::pool::{PooledStep, StepPool};
 use super::step::{CPU, KeyedWord, StepId, StudyStep};
 use crate::build::BuildCounts;
@@ -54,9 +54,20 @@ pub struct Laboratory {
 
 impl Laboratory {
     /// Opens a laboratory; a folder that does not exist is created with the first step.
+    ///
+    /// # Errors
+    /// Where its path cannot be written into a command: it is not UTF-8, or has control characters.
     pub fn open(root: &Path) -> Result<Self> {
         let shown = root.to_owned();
-        Ok(Self { root: std::path::absolute(root).at(root, "find")?, shown })
+        let root = std::path::absolute(root).at(root, "find")?;
+        match root.to_str() {
+            Some(path) if !path.contains(char::is_control) => Ok(Self { root, shown }),
+            _ => Err(Error::data(
+                format!("{root:?}"),
+                "its path is not UTF-8, or has control characters, and could not be written into a command",
+                "name another folder",
+            )),
+        }
     }
 
     /// The store of its records.
@@ -233,13 +244,18 @@ pub fn shell_line(words: &[String]) -> String {
     format!("isogloss {}", words.join(" "))
 }
 
-/// A word, quoted for a POSIX shell where it has to be.
+/// A word, quoted where it has to be: for a POSIX shell, and for the `#SBATCH` lines of Slurm, to which a backslash
+/// between quotation marks means what it means outside.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
     }
+    let escaped = |c: char| match c {
+        '\'' | '\\' => format!(r"'\{c}'"),
+        c => c.to_string(),
+    };
+    format!("'{}'", word.chars().map(escaped).collect::<String>())
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub const COMMANDS: [StepCommand; 26] = [
     StepCommand { verb: "pretrain", revision: 2, device: true, threads: true },
     StepCommand { verb: "retrieve", revision: 2, device: true, threads: true },
     StepCommand { verb: "shift means", revision: 1, device: true, threads: true },
-    StepCommand { verb: "shift sweep", revision: 2, device: true, threads: true },
+    StepCommand { verb: "shift sweep", revision: 3, device: true, threads: true },
     StepCommand { verb: "shift translate", revision: 1, device: true, threads: true },
     StepCommand { verb: "similarity", revision: 2, device: true, threads: true },
     StepCommand { verb: "transfer", revision: 4, device: true, threads: true },

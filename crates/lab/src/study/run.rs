@@ -13,6 +13,9 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::Scope;
 use std::time::Instant;
 
+use files::sealed;
+
+use super::cluster::Holder;
 use super::error::{Error, Result};
 use super::extraction::{Extraction, Measurement, TextSample};
 use super::laboratory::{LOG, Laboratory, PlanCosts, RESULT, STEP};
@@ -275,8 +278,17 @@ impl<'a> PoolRun<'a> {
                 let _ = send.send(StepEvent::Warning(text));
             };
             let (line, warn) = (&line, &warn);
-            let runner =
-                StepRunner { lab, steps: &plan.steps, number: id, options, threads, line, warn };
+            let runner = StepRunner {
+                lab,
+                steps: &plan.steps,
+                number: id,
+                options,
+                threads,
+                holder: Holder::this(None),
+                waits: true,
+                line,
+                warn,
+            };
             let _ = send.send(StepEvent::Ended(number, runner.run()));
         });
     }
@@ -354,18 +366,32 @@ pub struct Collected {
 
 /// Writes the records of every complete step of plans to the store, and runs nothing. Results with other settings are dropped
 /// with `force`, and refused otherwise.
+///
+/// # Errors
+/// Where a complete step was altered since, after the others are stored.
 pub fn collect(lab: &Laboratory, plans: &[StudyPlan], force: bool) -> Result<Collected> {
     lab.enter_settings(plans, force)?;
     let (store, mut found) = (lab.store()?, Collected { complete: 0, open: 0 });
+    let mut altered = Vec::new();
     for PooledStep { step, places, .. } in &StepPool::of(plans).steps {
         if lab.result(&step.key).is_none() {
             found.open += 1;
+            altered.extend(lab.altered(&step.key));
             continue;
         }
         places.iter().try_for_each(|&(plan, id)| store_records(lab, plan, id, &store))?;
         found.complete += 1;
     }
-    Ok(found)
+    let Some(first) = altered.first() else { return Ok(found) };
+    Err(Error::Failed(format!(
+        "{} {}; of {} open steps {} are damaged so, and the results of the {} complete ones are stored; run the study \
+         again, which makes the damaged ones anew",
+        first.display(),
+        sealed::ALTERED,
+        found.open,
+        altered.len(),
+        found.complete
+    )))
 }
 
 /// The message about failed steps.

@@ -15,18 +15,22 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use files::{At, FolderLock, sealed};
 use serde_json::{Map, Value};
+use terms::memory;
 
-use super::cluster::LEASE;
+use super::cluster::{Holder, LEASE, Lease, LeaseWatch};
 use super::error::{Error, Result};
 use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
-use super::memory;
 use super::run::RunOptions;
 use super::step::{StepId, StudyStep};
 
 /// How often an interrupt is looked for, and a lock that another process holds.
 const POLL: Duration = Duration::from_millis(200);
+/// How often the lease of another process is looked at.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long a command may take to stop after an interrupt.
 const GRACE: Duration = Duration::from_secs(60);
+/// What a command prints, until it is a result.
+const PRINTED: &str = "printed.json";
 /// The exit code of a command that was used wrongly.
 const USED_WRONGLY: i32 = 2;
 
@@ -59,6 +63,10 @@ pub(super) struct StepRunner<'a> {
     pub(super) options: &'a RunOptions<'a>,
     /// Its number of threads; every core if none.
     pub(super) threads: Option<usize>,
+    /// Who holds the step's lease meanwhile.
+    pub(super) holder: Holder,
+    /// Whether it waits where another process has the lease; it is refused otherwise.
+    pub(super) waits: bool,
     /// Is called with each line that the command prints to standard error.
     pub(super) line: &'a dyn Fn(&str),
     /// Is called with what is damaged, and will be made anew.
@@ -71,6 +79,42 @@ impl StepRunner<'_> {
     }
 
     pub(super) fn run(&self) -> Result<CommandEnd> {
+        let lease = self.lease(&self.lab.folder(&self.step().key))?;
+        self.run_under(lease.as_ref())
+    }
+
+    /// Takes the step's lease, which holds where locks do not: between machines. None where the file system has no hard
+    /// links, so that no other machine can take one either.
+    pub(super) fn lease(&self, folder: &Path) -> Result<Option<Lease>> {
+        fs::create_dir_all(folder).at(folder, "make the folder")?;
+        let (mut watch, mut said) = (LeaseWatch::default(), false);
+        loop {
+            let other = match Lease::take(folder, self.holder.clone(), &mut watch) {
+                Ok(Ok(lease)) => return Ok(Some(lease)),
+                Ok(Err(other)) => other,
+                Err(_) if self.waits => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let name = &self.step().name;
+            let lives = watch.has_changed() || !other.is_to_be_watched(&self.holder);
+            if lives && !self.waits {
+                return Err(Error::Failed(format!("{name}: {other} is running it")));
+            }
+            if self.options.stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            if !said {
+                (self.warn)(format!(
+                    "{name}: waiting for {other} to end it, or to be silent for 150 s"
+                ));
+                said = true;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Runs the step, whose lease is taken.
+    pub(super) fn run_under(&self, lease: Option<&Lease>) -> Result<CommandEnd> {
         let folder = self.lab.folder(&self.step().key);
         let lock = self.lock(&folder)?;
         if self.options.fresh {
@@ -97,7 +141,7 @@ impl StepRunner<'_> {
         let resumed = match self.step().words_to_resume(&folder) {
             Some(mut words) => {
                 words.extend(threads);
-                Some(self.command(&words, &folder, &lock, &mut peak_memory)?)
+                Some(self.command(&words, &folder, (&lock, lease), &mut peak_memory)?)
             }
             None => None,
         };
@@ -117,7 +161,7 @@ impl StepRunner<'_> {
             }
             _ => {
                 clear(&folder)?;
-                self.command(&words, &folder, &lock, &mut peak_memory)?
+                self.command(&words, &folder, (&lock, lease), &mut peak_memory)?
             }
         };
         if !status.success() {
@@ -180,10 +224,10 @@ impl StepRunner<'_> {
         &self,
         words: &[String],
         folder: &Path,
-        lock: &FolderLock,
+        (lock, lease): (&FolderLock, Option<&Lease>),
         peak_memory: &mut Option<u64>,
     ) -> Result<ExitStatus> {
-        let partial = folder.join("result.partial");
+        let partial = folder.join(PRINTED);
         let mut child = Command::new(self.options.program)
             .args(words)
             .arg("--json")
@@ -203,6 +247,8 @@ impl StepRunner<'_> {
                 .try_for_each(|line| send.send(String::from_utf8_lossy(&line).into_owned()))
         });
         let mut interrupted: Option<Instant> = None;
+        let mut looked = Instant::now();
+        let mut lost = false;
         loop {
             match lines.recv_timeout(POLL) {
                 Ok(line) => {
@@ -213,7 +259,11 @@ impl StepRunner<'_> {
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
             *peak_memory = memory::peak_of(child.id()).max(*peak_memory);
-            if self.options.stop.load(Ordering::Relaxed) {
+            if looked.elapsed() > POLL {
+                lost = lost || lease.is_some_and(Lease::is_lost);
+                looked = Instant::now();
+            }
+            if lost || self.options.stop.load(Ordering::Relaxed) {
                 match interrupted {
                     None => interrupt(&child),
                     Some(at) if at.elapsed() > GRACE => {
@@ -227,6 +277,11 @@ impl StepRunner<'_> {
         let status = child.wait().at(self.options.program, "wait for")?;
         if self.options.stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
+        }
+        if lost || lease.is_some_and(Lease::is_lost) {
+            let reason =
+                "another process took the step over, since this one did not renew its lease";
+            return Err(Error::Failed(reason.to_owned()));
         }
         Ok(status)
     }
@@ -251,7 +306,7 @@ impl StepRunner<'_> {
         };
         let metadata = serde_json::to_string_pretty(&metadata).expect("plain data");
         files::write(&folder.join(STEP), sealed::seal_json(&metadata))?;
-        let partial = folder.join("result.partial");
+        let partial = folder.join(PRINTED);
         let printed = fs::read(&partial).at(&partial, "read")?;
         let mut result: Map<String, Value> = serde_json::from_slice(&printed).map_err(|error| {
             let (step, reason) = (self.step().name.clone(), format!("no JSON object: {error}"));

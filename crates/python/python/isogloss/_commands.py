@@ -107,7 +107,9 @@ class PretrainingRun(Result):
 
 
 class TransferResult(Result):
-    """Zero-shot transfer: fields are those of ``isogloss transfer --json``; ``score`` is the mean of the target languages' scores."""
+    """Zero-shot transfer: fields are those of ``isogloss transfer --json``; ``score`` is the mean of the target languages' scores:
+    of the test sets that are not of ``source``, the language that was trained on; None where there are no such sets.
+    """
 
     __slots__ = ()
 
@@ -129,7 +131,7 @@ def pretrain(
     ``**{"encoder.norm": "post"}``.
 
     ``callback`` is called with a dictionary for each line of ``metrics.jsonl``, every 50 updates and at every evaluation. Ctrl-C, or an exception
-    of the callback, stops after the update with a checkpoint; ``resume=True`` goes on from there.
+    of the callback, stops after the update with a checkpoint; ``resume=True`` goes on from there. A second Ctrl-C does not wait for it.
     """
     more: list[str] = []
     if isinstance(config, Mapping):
@@ -146,11 +148,11 @@ def transfer(*, out: Path, callback: Callable[[dict[str, Any]], object] | None =
     """Fine-tune on one language and score the others with no further training, as ``isogloss transfer`` does.
 
     Keyword arguments are the command's flags: ``task``, ``model``, ``world``, or ``train``, ``dev`` and ``test`` as ``{"en": "train.tsv"}``, ``seeds=[1, 2]``,
-    ``quick``, ``lr``, ``device`` … Ctrl-C stops it; ``resume=True`` goes on.
+    ``quick``, ``lr``, ``device`` … Ctrl-C stops it; ``resume=True`` goes on from the last checkpoint.
 
     ``callback`` is called with a dictionary for each line of ``metrics.jsonl``, one for each epoch of each setting: ``epoch``, ``step``, the mean
     training ``loss``, ``dev`` (the score on the source language's development set, and ``score`` in full), and the setting (``seed``, ``batch``,
-    ``lr``, ``head_lr``). An exception of it stops the run.
+    ``lr``, ``head_lr``). An exception of it stops the run after the epoch with a checkpoint.
     """
     fields, remarks = call(["transfer"], {"out": out, **flags}, (), callback)
     return TransferResult(fields, _target_score(fields), {"out": out, "remarks": remarks})
@@ -158,11 +160,6 @@ def transfer(*, out: Path, callback: Callable[[dict[str, Any]], object] | None =
 
 def _target_score(fields: Mapping[str, Any]) -> float | None:
     """The mean score of the languages that were not trained on."""
-    scores = []
-    for language in fields.get("languages", []):
-        if language.get("role") == "target" or language.get("language") != fields.get("source"):
-            value = language.get("score")
-            value = value.get("mean") if isinstance(value, Mapping) else value
-            if isinstance(value, (int, float)):
-                scores.append(float(value))
+    # A language that is tested in several files has names such as `es:ud`.
+    scores = [test["mean"] for test in fields["results"] if test["name"].partition(":")[0] != fields["source"]]
     return sum(scores) / len(scores) if scores else None

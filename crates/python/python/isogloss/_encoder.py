@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _isogloss
 from ._errors import UsageError
 from ._results import Result
-from ._typing import Device, Path
+from ._typing import Device, Path, Texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,15 +39,52 @@ def _layers(layer: Layers, above: int) -> list[int]:
     return sorted(set(chosen))
 
 
-def _texts(texts: str | Sequence[str]) -> list[str]:
-    return [texts] if isinstance(texts, str) else [str(text) for text in texts]
+#: The share of unknown tokens above which there is a warning.
+_MANY_UNKNOWN = 0.01
+#: Endings by which a string is the name of a file and no sentence.
+_FILES = (".txt", ".tsv", ".csv", ".jsonl", ".json", ".gz", ".zst")
+
+
+def _wrong_texts(reason: str, remedy: str) -> UsageError:
+    return UsageError(f"texts{reason}; {remedy}", "texts")
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value stands for none: None, NaN, or pandas' NA, which is neither equal nor unequal to itself."""
+    if value is None or isinstance(value, float):
+        return value is None or value != value
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def _texts(texts: Texts) -> list[str]:
+    """The sentences that are given; what is no string is refused, since its `str` would be encoded in its place."""
+    if isinstance(texts, os.PathLike) or (isinstance(texts, str) and os.path.isfile(texts)):
+        return _isogloss.sentences_of(os.fspath(texts))
+    if isinstance(texts, str):
+        if texts.endswith(_FILES) and not any(map(str.isspace, texts)):
+            raise _wrong_texts(f": there is no file {texts!r}", "check the path, or give [text] for a sentence")
+        return [texts]
+    kind = type(texts).__name__
+    if getattr(texts, "ndim", 1) != 1:
+        raise _wrong_texts(f": is a {kind} of shape {texts.shape}", "give one column of it")  # type: ignore[union-attr]
+    if isinstance(texts, (bytes, Mapping, Set)) or not isinstance(texts, Iterable):
+        raise _wrong_texts(f": is a {kind}", "give a string, a list of strings, or the path of a file")
+    listed = list(texts)
+    for index, text in enumerate(listed):
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            missing = _is_missing(text)
+            shown = f"[{index}]: is {text!r}, a value that is missing" if missing else f"[{index}]: is a {kind}, not a string"
+            raise _wrong_texts(shown, "leave it out, and the same row of its translation" if missing else "give strings")
+    return listed
 
 
 class Encoding(Result):
     """The vectors of sentences.
 
     ``vectors`` is layers x rows x dimension, or rows x dimension of one layer; ``lengths`` has the tokens of each sentence, special tokens
-    left out. Fields: ``layers``, ``truncated`` (sentences that were longer than the model reads), ``model`` (the fingerprint of the weights).
+    left out. Fields: ``layers``, ``truncated`` (sentences that were longer than the model reads), ``unknown_share`` (of the tokens, those that
+    the vocabulary does not know; a warning above 1 %), ``model`` (the fingerprint of the weights).
     NumPy takes the result for ``vectors``.
     """
 
@@ -186,12 +224,15 @@ class Encoder:
 
     def encode(
         self,
-        texts: str | Sequence[str],
+        texts: Texts,
         lang: str | None = None,
         layer: Layers = "all",
         pool: Literal["mean", "first", "none"] = "mean",
     ) -> Encoding:
         """The hidden states of sentences, as ``isogloss encode`` writes them.
+
+        ``texts`` is a sentence, a list, a pandas Series or a NumPy array of sentences, or the path of a file of them. What is no string is
+        refused: a missing value would be encoded as the word ``nan``. A string that names a file is that file.
 
         ``pool`` is the vector that stands for a sentence: the ``mean`` of its tokens, the special token before it (``first``), or ``none``: each
         of its tokens has its own row.
@@ -202,17 +243,21 @@ class Encoder:
         """
         layers = _layers(layer, self.layers)
         found = self._loaded.encode(_texts(texts), self._language(lang), layers, pool)
-        vectors, lengths, truncated = found
+        vectors, lengths, truncated, unknown = found
+        if unknown > _MANY_UNKNOWN:
+            reason = f"the vocabulary does not know {unknown:.1%} of the tokens, whose vectors say little"
+            warnings.warn(f"{reason}; is the text in a language and script of the model?", stacklevel=2)
         fields = {
             "layers": layers,
             "truncated": truncated,
+            "unknown_share": unknown,
             "model": self.fingerprint,
             "signature": f"encode|pool:{pool}|layers:{','.join(map(str, layers))}|v{_isogloss.__version__}",
         }
         vectors = vectors[0] if len(layers) == 1 else vectors
         return Encoding(fields, None, {"vectors": vectors, "lengths": lengths})
 
-    def tokens(self, texts: str | Sequence[str], lang: str | None = None) -> list[list[str]]:
+    def tokens(self, texts: Texts, lang: str | None = None) -> list[list[str]]:
         """The subwords of each text, special tokens left out.
 
         >>> encoder.tokens("A sentence.")[0][-1]
@@ -222,12 +267,15 @@ class Encoder:
         return tokens
 
     def predict(self, text: str, lang: str | None = None, top: int = 5) -> list[list[dict[str, Any]]]:
-        """For each mask of a text (``[MASK]`` or ``<mask>``), the most likely tokens: ``token``, ``id``, ``probability``.
+        """For each mask of one text (``[MASK]`` or ``<mask>``), the most likely tokens: ``token``, ``id``, ``probability``.
 
         >>> [[guess["id"] for guess in place] for place in encoder.predict("a [MASK] .", top=1)] == [[
         ...     encoder.predict("a <mask> .", top=3)[0][0]["id"]]]
         True
         """
+        if not isinstance(text, str):
+            reason = f"text: is a {type(text).__name__}; give one string, and call predict for each of several"
+            raise UsageError(reason, "text")
         predicted: list[list[dict[str, Any]]] = self._loaded.predict(text, self._language(lang), top)
         return predicted
 
@@ -253,7 +301,7 @@ class Encoder:
                     continue
                 path = os.path.join(folder, f"{number}.txt")
                 with open(path, "w", encoding="utf-8") as file:
-                    file.writelines(" ".join(sentence.split()) + "\n" for sentence in text)
+                    file.writelines(" ".join(sentence.split()) + "\n" for sentence in _texts(text))
                 files.append((lang, [path]))
             take = (limit, sample_size, seed)
             self._means = Means(self._loaded.means(files, whole, take))
@@ -266,7 +314,7 @@ class Encoder:
 
     def shift(
         self,
-        text: str | Sequence[str],
+        text: Texts,
         *,
         to: str,
         lang: str | None = None,

@@ -1,4 +1,4 @@
-"""Measures of two spaces beside CKA: nine measures of similarity, the language-ID probe, bitext mining."""
+"""Measures of two spaces beside CKA: measures of similarity, the language-ID probe, bitext mining."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def similarity(
     device: Device = "auto",
     threads: int = 0,
 ) -> SimilarityResult:
-    """Compare each layer of x with the same layer of y by nine measures, or by those that are named, beside their chance levels.
+    """Compare each layer of x with the same layer of y by every measure, or by those that are named, beside their chance levels.
 
     Row i of y is of the same thing as row i of x; both are rows x dimension or layers x rows x dimension. ``measures``: cka, svcca, pwcca,
     anc, rsa, mutual-nn, mexa, weak-alignment, strong-alignment. ``subsamples`` are those of the 95 % intervals (0 for none); measures of

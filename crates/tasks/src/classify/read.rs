@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::lines::{NumberedLines, is_header};
+use crate::lines::{NumberedLines, check_labels, is_header};
 
 /// A sentence and its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ impl ClassifyFile {
         if sentences.len() > 1 && is_header(&sentences[0].label) {
             sentences.remove(0);
         }
+        let labels = sentences.iter().map(|sentence| sentence.label.as_str());
+        check_labels(path, 2, labels, "write the sentence and its label, in this order")?;
         Ok(Self { path: path.to_owned(), sentences })
     }
 

@@ -121,6 +121,9 @@ pub struct TransferResult {
     pub signature: String,
     /// The task.
     pub task: Task,
+    /// The language that was trained on; empty in results of versions that did not say.
+    #[serde(default)]
+    pub source: String,
     /// The measure that counts, as records name it.
     pub measure: String,
     /// Whether every setting was trained to its end.

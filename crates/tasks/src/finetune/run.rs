@@ -368,6 +368,11 @@ impl SettingTrainer<'_, '_> {
             run.observer().note(&format!(
                 "{label}: epoch {epoch} of {epochs}: loss {loss:.3}, dev {unit} {dev:.4}{star}"
             ));
+            if *epoch < epochs && run.is_stopped() {
+                // Between two epochs, where nothing is lost.
+                self.save(&mut under_way)?;
+                return Ok(false);
+            }
         }
         self.finish(under_way)?;
         Ok(true)
@@ -696,6 +701,7 @@ impl GridRun<'_> {
                 .next()
                 .map_or_else(String::new, |s| s.signature().to_owned()),
             task,
+            source: self.config.train.language.clone(),
             measure: task.measure().to_owned(),
             finished,
             best: best.map(|setting| setting.setting),

@@ -11,6 +11,7 @@ use super::shift::ShiftTarget;
 use crate::error::{Error, Result};
 use crate::features::TokenSource;
 use crate::labelled::{Annotation, Example, LabelSet, LabelledFile, PreparedInputs};
+use crate::lines::shortened;
 use crate::registry::{ScoreResult, definition};
 
 /// A labelled file, encoded.
@@ -204,6 +205,9 @@ fn refuse_twice(names: &[String]) -> Result<()> {
     }
 }
 
+/// Labels that a message lists at most.
+const LISTED_LABELS: usize = 10;
+
 /// A label that training does not have, perhaps only because it does not take the whole file.
 fn refuse_unseen(
     label: &str,
@@ -215,17 +219,22 @@ fn refuse_unseen(
     let (seen, remedy) = match (config.limit, config.sample_size) {
         (None, None) => (
             "the training file".to_owned(),
-            "correct it, or set allow_unseen to count such labels as mistakes",
+            "correct it, or set `allow_unseen` to count such labels as mistakes",
         ),
         (limit, sample) => (
             match limit {
                 Some(limit) => format!("the first {limit} items of the training file (limit)"),
                 None => format!("the sample of {} (sample_size)", sample.unwrap_or_default()),
             },
-            "take more, or set allow_unseen to count such labels as mistakes",
+            "take more, or set `allow_unseen` to count such labels as mistakes",
         ),
     };
-    let known = labels.names().join(", ");
+    let first = labels.names().iter().take(LISTED_LABELS).map(|label| shortened(label));
+    let mut known: Vec<String> = first.collect();
+    if labels.len() > LISTED_LABELS {
+        known.push(format!("and {} more", labels.len() - LISTED_LABELS));
+    }
+    let (label, known) = (shortened(label), known.join(", "));
     Error::line(path, line, format!("the label `{label}` is not in {seen} ({known})"), remedy)
 }
 

@@ -37,12 +37,13 @@ pub fn begin(
     if force {
         lock.clear(CONFIG);
     }
+    let new = lock.is_empty();
     let text = toml::to_string(config).expect("a configuration is valid TOML");
     let written = files::write(&folder.join(CONFIG), sealed::seal_toml(&text)).map_err(Error::from);
     let result = written
         .and_then(|()| InputDigests::of(config, &*features[0])?.write(folder))
         .and_then(|()| run(config, &features, &sets, folder, observer));
-    if result.is_err() && !has_begun(folder) {
+    if result.is_err() && new && !has_begun(folder) {
         // Where nothing was trained yet, what lies there only stands in the way of the corrected command.
         lock.discard(CONFIG);
     }

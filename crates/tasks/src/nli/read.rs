@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::lines::{NumberedLines, is_header};
+use crate::lines::{NumberedLines, check_labels, is_header};
 
 /// A pair of sentences and how they relate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ impl NliFile {
         if pairs.len() > 1 && is_header(&pairs[0].label) {
             pairs.remove(0);
         }
+        let labels = pairs.iter().map(|pair| pair.label.as_str());
+        check_labels(path, 3, labels, "write premise, hypothesis and label, in this order")?;
         Ok(Self { path: path.to_owned(), pairs })
     }
 
@@ -110,6 +112,18 @@ mod tests {
         let other = read(&text.replace("A cat", "One cat")).unwrap();
         let error = pairs.check_same(&other).unwrap_err().to_string();
         assert!(error.contains("pairs.tsv:2: another pair"), "{error}");
+    }
+
+    /// A line that long helps nobody: the error of a real file with its label in front had 2.6 million characters.
+    #[test]
+    fn labels_in_another_column_are_noticed() {
+        let line = |n: usize| format!("{}\tpremise {n}\thypothesis {n} \n", ["yes", "no"][n % 2]);
+        let text: String = (0..500).map(line).collect();
+        let error = read(&text).unwrap_err().to_string();
+        assert!(error.contains("500 different labels in 500 lines"), "{error}");
+        assert!(error.contains("is the label in column 3?") && error.len() < 300, "{error}");
+        let right: String = (0..500).map(|n| format!("a {n}\tb {n}\tkind {}\n", n % 30)).collect();
+        assert_eq!(read(&right).unwrap().pairs.len(), 500);
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! What happens when the GPU fails in the middle of things.
+//! What happens when the GPU fails in the middle of things, or memory for a matrix cannot be had.
 //!
-//! Kernels return nothing: an operation could not handle a failure of the GPU. It unwinds to the code that
+//! Kernels return nothing: an operation could not handle such a failure. It unwinds to the code that
 //! started the work, carrying one sentence, and the program ends in good order; what was on the disk
 //! stays there.
 
 use std::fmt;
 
-/// The GPU failed; says how, and what may help.
+/// The device failed; says how, and what may help.
 #[derive(Debug)]
 pub struct DeviceFault(pub(crate) String);
 

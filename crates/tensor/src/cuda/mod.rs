@@ -36,6 +36,7 @@ use self::block::PartialSums;
 use self::code::{Code, Program};
 use self::context::{Context, DeviceMemory};
 pub use self::fault::DeviceFault;
+pub(crate) use self::fault::fail;
 use self::matmul::{CublasLt, Matmul, Operand};
 use crate::buffer::Buffer;
 use crate::device::DeviceError;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use files::{At, NewFolder, limits};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
 use super::{
@@ -159,6 +160,42 @@ impl Vocabulary {
             let file = self.tokenizer_file(language);
             Error::file(Path::new(&file), error.to_string(), "report this as a fault")
         })
+    }
+
+    /// The tokenizer of a language, or of all, which does to raw text what is done to it here before it is encoded. One that was imported
+    /// stays as it came.
+    ///
+    /// # Errors
+    /// Where no tokenizer can do that, or languages are not prepared alike.
+    pub fn raw_tokenizer_json(&self, language: Option<usize>) -> Result<String> {
+        let own = self.tokenizer_json(language.unwrap_or(0))?;
+        if self.imported.is_some() {
+            return Ok(own);
+        }
+        let preparer = self.preparer(language.unwrap_or(0));
+        let all =
+            (0..self.languages.len()).filter(|&other| language.is_none_or(|one| one == other));
+        let unlike = all.map(|other| self.preparer(other)).find(|one| !one.prepares_like(preparer));
+        if let Some(other) = unlike {
+            let (a, b) = (preparer.language(), other.language());
+            let reason = format!(
+                "text of {a} is cut by other rules than text of {b}, and one tokenizer has one set"
+            );
+            let remedy = "name one language, or set `prepared` to export a tokenizer for text that is prepared already";
+            return Err(Error::setting("prepared", reason, remedy));
+        }
+        let (normalizers, cuts) = preparer.as_steps()?;
+        let mut tokenizer: Value = serde_json::from_str(&own).expect("a tokenizer is valid JSON");
+        for (part, steps) in [("normalizer", normalizers), ("pre_tokenizer", cuts)] {
+            if steps.is_empty() {
+                continue;
+            }
+            let list = if part == "normalizer" { "normalizers" } else { "pretokenizers" };
+            let own = Some(tokenizer[part].take()).filter(|own| !own.is_null());
+            let steps: Vec<Value> = steps.into_iter().chain(own).collect();
+            tokenizer[part] = json!({ "type": "Sequence", list: steps });
+        }
+        Ok(tokenizer.to_string())
     }
 
     /// One more than the largest id that the tokenizer of a language gives.

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use terms::guarded;
 use tokenizers::Tokenizer;
 
-use super::ImportedTokenizer;
+use super::unknown::UnknownMeter;
+use super::{ImportedTokenizer, UnknownCounts};
 
 /// Words cached at most; beyond that the cache is emptied, and so it follows the text.
 const CACHED_WORDS: usize = 1 << 17;
@@ -25,6 +26,7 @@ pub struct SubwordEncoder {
     before_word: &'static str,
     known: FxHashMap<Box<str>, (u32, u32)>,
     ids: Vec<u32>,
+    meter: UnknownMeter,
 }
 
 /// Words as ids, with the place of each word's first subword.
@@ -41,17 +43,25 @@ impl SubwordEncoder {
         tokenizer: Arc<Tokenizer>,
         unknown: u32,
         imported: Option<&ImportedTokenizer>,
+        language: &str,
     ) -> Self {
         let before_word = imported.map_or("", ImportedTokenizer::before_word);
         let whole = imported.is_some();
-        let (known, ids) = (FxHashMap::default(), Vec::new());
-        Self { tokenizer, unknown, whole, before_word, known, ids }
+        let (known, ids, meter) = (FxHashMap::default(), Vec::new(), UnknownMeter::new(language));
+        Self { tokenizer, unknown, whole, before_word, known, ids, meter }
+    }
+
+    /// What was encoded so far.
+    pub fn unknown_counts(&self) -> UnknownCounts {
+        self.meter.counts()
     }
 
     /// Appends the ids of a prepared sentence.
     pub fn encode(&mut self, sentence: &str, out: &mut Vec<u32>) {
         if self.whole {
-            return out.extend(self.encode_uncached(sentence));
+            let ids = self.encode_uncached(sentence);
+            self.meter.count(&ids, self.unknown);
+            return out.extend(ids);
         }
         for word in sentence.split_whitespace() {
             self.encode_word(word, out);
@@ -78,12 +88,15 @@ impl SubwordEncoder {
 
     fn encode_word(&mut self, word: &str, out: &mut Vec<u32>) {
         if let Some(&(start, end)) = self.known.get(word) {
-            return out.extend_from_slice(&self.ids[start as usize..end as usize]);
+            let ids = &self.ids[start as usize..end as usize];
+            self.meter.count(ids, self.unknown);
+            return out.extend_from_slice(ids);
         }
         let ids = match self.before_word {
             "" => self.encode_uncached(word),
             before => self.encode_uncached(&format!("{before}{word}")),
         };
+        self.meter.count(&ids, self.unknown);
         out.extend_from_slice(&ids);
         if word.len() > LONGEST_CACHED {
             return;

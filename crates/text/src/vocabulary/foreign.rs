@@ -50,6 +50,7 @@ pub fn read_tokenizer(path: &Path, remedy: &'static str) -> Result<Tokenizer> {
         return Err(Error::file(path, reason, remedy));
     }
     let bytes = std::fs::read(path).at(path, "read the tokenizer")?;
+    files::refuse_pointer(path, &bytes)?;
     tokenizer_of(path, remedy, || Tokenizer::from_bytes(bytes))
 }
 

@@ -15,6 +15,7 @@ mod learn;
 mod sentence;
 mod stats;
 mod summary;
+mod unknown;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ pub use stats::{
 pub use summary::{
     CountedText, LanguageObserver, LanguageSummary, VocabularyStats, VocabularySummary,
 };
+pub use unknown::{UnknownCounts, take_unknown_counts};
 
 use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer, SimplificationTable};
@@ -241,8 +243,13 @@ impl Vocabulary {
 
     /// Turns prepared text of a language into ids.
     pub fn encoder(&self, language: usize) -> SubwordEncoder {
+        self.encoder_of(language, &self.languages[language].name)
+    }
+
+    /// The same for text of a language that may go by another name.
+    fn encoder_of(&self, language: usize, name: &str) -> SubwordEncoder {
         let tokenizer = Arc::clone(&self.languages[language].tokenizer);
-        SubwordEncoder::new(tokenizer, self.specials.unknown, self.imported.as_ref())
+        SubwordEncoder::new(tokenizer, self.specials.unknown, self.imported.as_ref(), name)
     }
 
     /// The same, one for each thread.
@@ -252,7 +259,7 @@ impl Vocabulary {
 
     /// Encodes lines of a language as sequences of at most `longest` ids, special tokens included.
     pub fn reader(&self, language: &str, longest: usize) -> Result<SentenceReader> {
-        Ok(SentenceReader::new(self, self.language(language)?, longest))
+        Ok(SentenceReader::new(self, (self.language(language)?, language), longest))
     }
 
     /// The text of ids, as far as subwords determine it.

@@ -1,7 +1,7 @@
 //! From a line of text to a model's input sequence: preprocessed, split into subwords, between special
 //! tokens.
 
-use super::{EncodedWords, SubwordEncoder, Vocabulary};
+use super::{EncodedWords, SubwordEncoder, UnknownCounts, Vocabulary};
 use crate::prepare::Preparer;
 
 /// A sentence as a model's input: between special tokens, and no longer than the model reads.
@@ -26,10 +26,14 @@ pub struct SentenceReader {
 }
 
 impl SentenceReader {
-    pub(super) fn new(vocabulary: &Vocabulary, language: usize, longest: usize) -> Self {
+    pub(super) fn new(
+        vocabulary: &Vocabulary,
+        (language, name): (usize, &str),
+        longest: usize,
+    ) -> Self {
         Self {
             language,
-            encoder: vocabulary.encoder(language),
+            encoder: vocabulary.encoder_of(language, name),
             preparer: vocabulary.preparer(language).clone(),
             bos_eos: vocabulary.bos_eos(),
             unknown: vocabulary.specials().unknown,
@@ -41,6 +45,11 @@ impl SentenceReader {
     /// The index of the language.
     pub fn language(&self) -> usize {
         self.language
+    }
+
+    /// What it has read so far, with what was truncated.
+    pub fn unknown_counts(&self) -> UnknownCounts {
+        self.encoder.unknown_counts()
     }
 
     /// The most subwords of a sequence, special tokens not counted.

@@ -33,7 +33,7 @@ use files::{FolderLock, checkpoints};
 use ranks::{RankError, Ranks};
 use serde_json::Value;
 use tensor::Device;
-use terms::Fault;
+use terms::{Fault, memory};
 
 pub use self::config::{
     AddedLanguagesConfig, DictionaryConfig, Extension, PretrainConfig, ProbeConfig, StageConfig,
@@ -198,6 +198,7 @@ pub fn begin(
     check_vacant(config, folder, force)?;
     presets::check_preset(config)?;
     data::check(config)?;
+    check_memory(config, device)?;
     warnings::too_short(config).iter().for_each(|warning| observer.note(warning));
     let lock = FolderLock::take(folder)?;
     check_vacant(config, folder, force)?;
@@ -219,6 +220,25 @@ pub fn begin(
             Err(error)
         }
     }
+}
+
+/// Bytes of a weight that is trained, with its gradient and Adam's two means, and of one that is not.
+const TRAINED_WEIGHT: u128 = 16;
+const FROZEN_WEIGHT: u128 = 4;
+
+/// Refuses an encoder that the memory of this machine cannot train. A GPU says so itself.
+fn check_memory(config: &PretrainConfig, device: &Device) -> Result<(), ConfigError> {
+    if device.is_gpu() {
+        return Ok(());
+    }
+    let frozen = config.add.as_ref().is_some_and(|add| add.trainable == TrainableWeights::New);
+    let weight = if frozen { FROZEN_WEIGHT } else { TRAINED_WEIGHT };
+    memory::check(weight * config.encoder.least_weights()).map_err(|shortage| {
+        let reason = format!(
+            "{shortage}, for the weights and what trains them alone; take a smaller encoder"
+        );
+        ConfigError::new("encoder.dim", reason)
+    })
 }
 
 /// Refuses a folder that holds anything but the beginning of this very run: a process that was killed
@@ -268,6 +288,7 @@ pub fn resume(
         return Ok(summary);
     }
     data::check(&config).map_err(PretrainError::Elsewhere)?;
+    check_memory(&config, device)?;
     if config != begun {
         observer.note(&format!("extending from {} to {} updates", begun.steps, config.steps));
         files::write(&folder.join(PretrainConfig::FILE), config.to_toml())?;

@@ -100,7 +100,7 @@ pub(super) struct PeakMemory(Option<u64>, Option<usize>);
 
 impl PeakMemory {
     pub(super) fn of(device: &Device) -> Self {
-        Self(peak_rss(), device.kernels().held_memory())
+        Self(terms::memory::peak_of(std::process::id()), device.kernels().held_memory())
     }
 }
 
@@ -190,11 +190,4 @@ fn gemm_peak(device: &Device) -> f64 {
     });
     let fastest = fastest.min().unwrap_or(Duration::MAX);
     2.0 * (side as f64).powi(3) / fastest.as_secs_f64() / 1e9
-}
-
-/// The most memory that this process has held, where the system tells.
-fn peak_rss() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }

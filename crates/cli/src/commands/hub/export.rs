@@ -39,6 +39,11 @@ pub(crate) struct Export {
     #[arg(long, value_name = "LANG")]
     lang: Option<String>,
 
+    /// Export a tokenizer for text that is prepared already (words and punctuation between spaces), rather than one for
+    /// raw text: for words cut by jieba, and several languages that are cut by different rules.
+    #[arg(long)]
+    prepared: bool,
+
     #[command(flatten)]
     compute: Compute,
 }
@@ -49,11 +54,12 @@ impl Export {
         let mut opened = self.compute.open(&self.model)?;
         let card = card(&self.model, &self.out)?;
         let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head, .. } = &mut opened;
-        let source = ExportSource { model, params, vocabulary, has_mlm_head: *has_mlm_head };
+        let (has_mlm_head, prepared) = (*has_mlm_head, self.prepared);
+        let source = ExportSource { model, params, vocabulary, has_mlm_head, prepared };
         let exported = hub::export(source, self.lang.as_deref(), &card, &self.out, self.force)?;
         let ExportResult { out, architecture, languages, entries, largest_difference, .. } =
             &exported;
-        let head = if *has_mlm_head { "" } else { ", without an MLM head" };
+        let head = if has_mlm_head { "" } else { ", without an MLM head" };
         let text = format!(
             "{}: {architecture} of {entries} entries for {}{head}; read back, no score differs by more \
              than {largest_difference:.1e}\n",

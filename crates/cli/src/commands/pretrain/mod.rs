@@ -4,7 +4,6 @@ mod report;
 mod together;
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -229,7 +228,7 @@ fn long_help() -> String {
 
 impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        match Together::find(self.ranks, self.shard_optimizer)? {
+        match Together::find(self.ranks, self.shard_optimizer, &self.out)? {
             None => self.train(None),
             Some(together) => together.run(|ranks| match ranks.rank() {
                 0 => self.train(Some(ranks)),
@@ -428,7 +427,7 @@ fn parse_setting(setting: &str) -> Result<Table, Failure> {
 }
 
 fn read_toml(path: &Path) -> Result<Table, Failure> {
-    let text = fs::read_to_string(path)
+    let text = files::limits::read_text(path)
         .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
     text.parse()
         .map_err(|error: toml::de::Error| Failure::Usage(format!("{}: {error}", path.display())))

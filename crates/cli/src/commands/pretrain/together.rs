@@ -1,6 +1,7 @@
 //! Several processes that train one encoder: how this one finds the others, and how it ends when one of them is lost.
 
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::process::exit;
 use std::sync::Arc;
 
@@ -11,6 +12,9 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::{host, invocation, say};
 
+/// How many processes a core may have at most: more only wait for one another.
+const RANKS_OF_A_CORE: usize = 8;
+
 /// This process among others.
 pub(super) struct Together {
     ranks: Arc<Ranks>,
@@ -20,8 +24,12 @@ pub(super) struct Together {
 
 impl Together {
     /// Finds the others: those of the launcher, or as many on this machine as are asked for; none where this process is by
-    /// itself. What rank 0 says of sharding the optimiser's state holds for all.
-    pub(super) fn find(asked: Option<usize>, shard: bool) -> Result<Option<Self>, Failure> {
+    /// itself. What rank 0 says of sharding the optimiser's state holds for all. The folder is the run's.
+    pub(super) fn find(
+        asked: Option<usize>,
+        shard: bool,
+        folder: &Path,
+    ) -> Result<Option<Self>, Failure> {
         let launched = Placement::from_environment()?;
         match (launched, asked) {
             (_, Some(0)) => Err(Failure::Usage("--ranks 0: give at least one".to_owned())),
@@ -35,7 +43,8 @@ impl Together {
                 if placement.rank > 0 {
                     say::be_quiet();
                 }
-                let ranks = Ranks::meet(placement, on_loss())?.with_sharded_optimizer(shard);
+                let ranks = Ranks::meet(placement, folder, on_loss())?;
+                let ranks = ranks.with_sharded_optimizer(shard);
                 Ok(Some(Self { ranks: Arc::new(ranks), _local: None }))
             }
             (_, None) => Ok(None),
@@ -50,6 +59,13 @@ impl Together {
             let message = "--ranks: processes can be started from the command line alone; or start this program \
                            by torchrun or srun";
             return Err(Failure::Usage(message.to_owned()));
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if count > cores * RANKS_OF_A_CORE {
+            return Err(Failure::Usage(format!(
+                "--ranks {count}: this machine has {cores} cores, enough for {} processes; give fewer",
+                cores * RANKS_OF_A_CORE
+            )));
         }
         let words = typed.get(1..).unwrap_or_default();
         let mut local = LocalRanks::start(count, invocation::program(), words)?;

@@ -189,9 +189,9 @@ pub(crate) struct Translate {
     #[command(flatten)]
     record: RecordFlags,
 
-    /// The sentence; standard input, a sentence a line, if no text is given.
+    /// Sentences, each in quotation marks; standard input, a sentence a line, if no text is given.
     #[arg(value_name = "TEXT")]
-    sentence: Option<String>,
+    sentence: Vec<String>,
 }
 
 impl Shift {
@@ -322,9 +322,13 @@ impl Translate {
             let lines = lines.collect::<models::Result<Vec<String>>>()?.into_iter().enumerate();
             return Ok(lines.map(|(number, line)| at(file, number, line)).collect());
         }
-        if let Some(sentence) = &self.sentence {
-            let sentence = sentence.clone();
-            return Ok(vec![InputSentence { place: String::new(), sentence, reference: None }]);
+        if !self.sentence.is_empty() {
+            let given = |sentence: &String| InputSentence {
+                place: String::new(),
+                sentence: sentence.clone(),
+                reference: None,
+            };
+            return Ok(self.sentence.iter().map(given).collect());
         }
         let text = std::io::read_to_string(std::io::stdin())?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());

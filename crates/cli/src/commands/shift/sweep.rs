@@ -14,7 +14,8 @@ use shift::shifter::ShiftKind;
 use shift::token_sets::TokenSets;
 use shift::tokenize_parallel;
 use shift::translate::{
-    DirectionSweep, GoldTranslations, ShiftDirection, SweepGrid, SweepResult, readable_pairs, sweep,
+    DirectionSweep, GoldTranslations, ShiftDirection, SweepCell, SweepGrid, SweepResult,
+    readable_pairs, sweep,
 };
 use text::{Corpus, Dictionary, LineRules, Selection, TextSource};
 
@@ -33,9 +34,14 @@ const EXAMPLES: &str = "Example:
     --parallel qaa=world/tatoeba/tatoeba.qab-qaa.qaa \\
     --parallel qab=world/tatoeba/tatoeba.qab-qaa.qab --out sweep.json
 
-BLEU-1 is from 0 to 1. The conversion rate is, of the predicted subwords that not both languages
+BLEU-1 is from 0 to 1. Frequent words of the target language are right about some of any sentence's:
+`bleu1_permuted` is that of the same output against the references of other sentences of like
+length (mean of five), `bleu1_frequent` that of the target's most frequent tokens in place of the
+output. Only what BLEU-1 gains beyond these is translation. The conversion rate is, of the predicted subwords that not both languages
 use, the share that only the target language uses; `translated` is, of the words of the dictionary,
-the share predicted in translation; `repeated`, of all subwords, the share predicted unchanged;
+the share predicted in translation, `translated_different` the same over words that are no
+translation of themselves, and `translated_shuffled` the share of these that would be right by the
+translations of other such words, drawn at random; `repeated`, of all subwords, the share predicted unchanged;
 `other_rate`, of all predicted subwords, the share that neither language uses, and `third_rate` the
 share of these that another language uses. `masked` tells what is predicted, unshifted, for 15 % of
 the source language's tokens, masked: the share that is right, the share that its most frequent
@@ -93,7 +99,7 @@ pub(crate) struct SweepOver {
         help_heading = "Evaluation")]
     shift_kind: Vec<ShiftKind>,
 
-    /// The random seed of the masked tokens.
+    /// The random seed of the masked tokens and of the permuted references.
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     seed: u64,
 
@@ -118,7 +124,7 @@ impl SweepOver {
         if let Some(out) = &self.out {
             files::check_new_file(out, self.force)?;
         }
-        let _lock = self.work.as_deref().map(files::FolderLock::take).transpose()?;
+        let _lock = self.work.as_deref().map(files::FolderLock::take_for_work).transpose()?;
         let texts = parallel::read(&self.parallel, &self.columns.columns)?;
         let languages: Vec<&str> = texts.iter().map(|text| text.language.as_str()).collect();
         self.check_dictionaries(&languages)?;
@@ -141,7 +147,8 @@ impl SweepOver {
             let direction = ShiftDirection::new(&means, &sets, from, to)?;
             let gold = self.gold(&model, from, to)?;
             for (number, &kind) in self.shift_kind.iter().enumerate() {
-                let grid = SweepGrid { layers: &layers, alphas: &self.alpha, kind };
+                let grid =
+                    SweepGrid { layers: &layers, alphas: &self.alpha, kind, seed: self.seed };
                 let mut before = 0;
                 let mut note = |note: &str| say!("{note}");
                 let mut checkpoint =
@@ -282,6 +289,29 @@ fn in_words(result: &SweepResult) -> String {
             shown(Some(best.repeated)),
             shown(plain.map(|plain| plain.repeated)),
         );
+        let of = |cell: Option<&SweepCell>, number: fn(&SweepCell) -> Option<f64>| {
+            shown(cell.and_then(number))
+        };
+        let permuted = |cell| of(cell, |cell| cell.bleu1_permuted);
+        let different = |cell| of(cell, |cell| cell.translated_different);
+        let _ = writeln!(
+            text,
+            "  BLEU-1 {:.3}, at α=0 {}; permuted references {}, at α=0 {}; most frequent words {}",
+            best.bleu1,
+            of(plain, |cell| Some(cell.bleu1)),
+            permuted(Some(best)),
+            permuted(plain),
+            shown(sweep.bleu1_frequent),
+        );
+        if best.translated_different.is_some() {
+            let _ = writeln!(
+                text,
+                "  translated into another string {}, at α=0 {}; shuffled words {}",
+                different(Some(best)),
+                different(plain),
+                of(Some(best), |cell| cell.translated_shuffled),
+            );
+        }
         let DirectionSweep { rows, repeated, too_long, used, .. } = sweep;
         if let Some(masked) = &sweep.masked {
             let _ = writeln!(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use files::At;
+use files::{At, limits};
 use vectors::TrainingResult;
 use vectors::word2vec::{self, Architecture, NGrams, Word2VecConfig};
 
@@ -101,7 +101,8 @@ impl Word2vec {
     fn also(&self) -> Result<Vec<String>, Failure> {
         let Some(path) = &self.also else { return Ok(Vec::new()) };
         let mut text = String::new();
-        files::open(path)?.read_to_string(&mut text).at(path, "read")?;
+        let size = path.metadata().map_or(0, |file| file.len());
+        limits::bounded(files::open(path)?, size).read_to_string(&mut text).at(path, "read")?;
         let mut words = Vec::new();
         for (number, line) in text.lines().enumerate() {
             match line.split_whitespace().collect::<Vec<_>>()[..] {

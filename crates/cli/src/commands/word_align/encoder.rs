@@ -166,7 +166,7 @@ impl WordAlignFlags {
         let request = EncoderAlignRequest {
             text: &text,
             preparation: self.preparation(&languages),
-            allow_empty: self.allow_empty,
+            rules: self.rules(),
             layers: flags.layers(model.encoder.config().layers)?,
             extractions: flags.extractions(),
             unit: match flags.units {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use align::{
     AlignmentDirection, AlignmentModel, AlignmentObserver, AlignmentOutputs, AlignmentRequest,
-    BitextPreparation, EmIteration, ParallelText, Symmetrization, WordAlignResult, align_text,
+    BitextPreparation, EmIteration, PairRules, ParallelText, Symmetrization, WordAlignResult,
+    align_text,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use text::{TextSource, TokenizerChoice};
@@ -77,6 +78,11 @@ struct WordAlignFlags {
     /// Keep pairs with an empty side, without links, rather than stop at the first.
     #[arg(long, help_heading = "Input")]
     allow_empty: bool,
+
+    /// Read at most the first N pairs.
+    #[arg(long, short = 'n', value_name = "N", help_heading = "Input",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    limit: Option<usize>,
 
     /// The file of links, or `-` for standard output: a line for each pair, `0-0 1-2` from source to
     /// target, counted from 0.
@@ -192,6 +198,10 @@ impl WordAlignFlags {
         self.model.as_deref().is_some_and(|path| !path.is_file())
     }
 
+    fn rules(&self) -> PairRules {
+        PairRules { allow_empty: self.allow_empty, limit: self.limit }
+    }
+
     /// Refuses outputs that exist or cannot be written together.
     fn check_outputs<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> Result<(), Failure> {
         let mut printed = 0;
@@ -241,7 +251,7 @@ impl WordAlignFlags {
             model,
             config,
             symmetrization: self.symmetrize.unwrap_or(SymmetrizeFlag::GrowDiagFinalAnd).into(),
-            allow_empty: self.allow_empty,
+            rules: self.rules(),
             outputs,
         };
         let result = align_text(request, &mut display)?;

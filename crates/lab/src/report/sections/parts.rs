@@ -81,11 +81,12 @@ pub(super) fn over_chance(trained: &Observations, chance: f64) -> Control {
     Control::of("chance", trained, &trained.map(|_, _| chance))
 }
 
-/// The measure by which words are retrieved: over pairs whose strings differ, where that was measured. Equal strings have equal
-/// vectors in any encoder that the languages share.
+/// The measure by which words are retrieved, or translated: over pairs whose strings differ, where that was measured. Equal strings
+/// have equal vectors in any encoder that the languages share.
 pub(super) fn of_different(data: &StudyData<'_>, measure: &'static str) -> &'static str {
     let different = match measure {
         "mrr" => "mrr_different",
+        "dictionary_accuracy" => "dictionary_accuracy_different",
         _ => "p_at_1_different",
     };
     if data.has(different) { different } else { measure }

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use files::{At, sealed};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use terms::Scale;
 
+use super::comment;
 use crate::study::error::{Error, Result};
 use crate::study::laboratory::{Laboratory, quoted, shell_line};
 use crate::study::plan::StudyPlan;
@@ -110,12 +112,12 @@ impl StepGraph {
 
     /// A Snakefile whose rules run the steps: its inputs and outputs are the results in the steps' folders.
     pub fn snakefile(&self, lab: &Laboratory, graph: &Path, program: &str) -> String {
-        let result = |step: &StudyStep| format!("{:?}", lab.result_path(&step.key));
+        let result = |step: &StudyStep| python(&lab.result_path(&step.key).to_string_lossy());
         let mut text = format!(
             "# {} at scale {}: {} steps. Run: snakemake --cores all --resources gpu=1\n\
              # Afterwards the same `isogloss study run` finds every step complete and stores the results.\n\n\
              rule all:\n    input:\n",
-            self.studies.join(", "),
+            comment(&self.studies.join(", ")),
             self.scale.name(),
             self.steps.len()
         );
@@ -123,7 +125,7 @@ impl StepGraph {
             let _ = writeln!(text, "        {},", result(step));
         }
         for (number, step) in self.steps.iter().enumerate() {
-            let _ = write!(text, "\n# {}\nrule step_{}:\n", step.name, step.key);
+            let _ = write!(text, "\n# {}\nrule step_{}:\n", comment(&step.name), step.key);
             if !step.needs.is_empty() {
                 let needs: Vec<String> =
                     step.needs.iter().map(|need| result(&self.steps[need.0])).collect();
@@ -134,7 +136,7 @@ impl StepGraph {
                 let _ = writeln!(text, "    resources: gpu=1");
             }
             let command = step_command(program, &step.key, lab, graph);
-            let _ = writeln!(text, "    shell: {command:?}");
+            let _ = writeln!(text, "    shell: {}", python(&command));
         }
         text
     }
@@ -154,6 +156,11 @@ impl Laboratory {
         graph.save(&path)?;
         Ok(path)
     }
+}
+
+/// A text of a Snakefile: a string of Python, which writes what JSON does, in which braces stand for themselves.
+fn python(text: &str) -> String {
+    Value::from(text.replace('{', "{{").replace('}', "}}")).to_string()
 }
 
 /// The command line that runs one step of a graph, quoted for a shell.

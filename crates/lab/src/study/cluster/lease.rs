@@ -4,7 +4,8 @@
 //! Locks of network file systems are unreliable, so nothing here locks. A lease is taken by a hard link to a file of
 //! one's own, which either exists already or not, on every version of NFS. Whether it is still renewed is judged by
 //! the times of the file server alone (the lease's against that of a file written just now), so the clocks of the
-//! machines may differ.
+//! machines may differ. A lease whose time or content is nonsense is watched: one that has not changed for as long as a
+//! live holder may be silent, by this process's own clock, is dead whatever it claims.
 
 use std::fs;
 use std::io;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use files::At;
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,12 @@ pub(in crate::study) const LEASE: &str = "lease";
 /// How often a holder renews its lease, and after how long without it has expired: six renewals missed.
 const RENEWAL: Duration = Duration::from_secs(20);
 const EXPIRY: Duration = Duration::from_secs(120);
-/// How long a live holder may be silent, and a little more: who waits so long knows whether there is one.
-pub(super) const PATIENCE: Duration = Duration::from_secs(150);
+/// How long a live holder may be silent, and a little more: who watches so long knows whether there is one.
+const PATIENCE: Duration = Duration::from_secs(150);
+/// By how much a lease that is being renewed may seem younger than a file that was written after it.
+const AHEAD: Duration = Duration::from_secs(60);
+/// More bytes than a lease has.
+const LONGEST: u64 = 1 << 16;
 /// How much a clock may be off before it is mentioned.
 const CLOCK: i64 = 60;
 /// How often the renewing thread looks whether it is to end.
@@ -80,11 +85,6 @@ impl Holder {
         Some(format!("the clock of {host} is {off} s {direction} the file server's"))
     }
 
-    /// Whether it belongs to a job on another machine: it may have died there, which only time tells.
-    pub(super) fn is_out_of_sight(&self, this: &Holder) -> bool {
-        self.job.is_some() && self.host != this.host
-    }
-
     /// Whether this holder cannot be alive any more, whatever the lease's age: its process on this machine has ended,
     /// or its job was started anew, as this one.
     fn is_gone(&self, this: &Holder) -> bool {
@@ -97,6 +97,76 @@ impl Holder {
     }
 }
 
+/// The lease of another process, as far as it can be read.
+pub(in crate::study) struct OtherLease {
+    holder: Option<Holder>,
+    is_dated_ahead: bool,
+}
+
+impl OtherLease {
+    /// Whether only watching it tells whether its holder lives: its time or content is nonsense, or a job of another
+    /// machine has it, which may have ended there.
+    pub(in crate::study) fn is_to_be_watched(&self, this: &Holder) -> bool {
+        let of_job =
+            |other: &Holder| this.job.is_some() && other.job.is_some() && other.host != this.host;
+        self.is_dated_ahead || self.holder.as_ref().is_none_or(of_job)
+    }
+}
+
+impl std::fmt::Display for OtherLease {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.holder {
+            None => f.write_str("a process whose lease cannot be read")?,
+            Some(Holder { host, pid, job, .. }) => {
+                write!(f, "process {pid} on {host}")?;
+                job.iter().try_for_each(|job| write!(f, " (job {job})"))?;
+            }
+        }
+        match self.is_dated_ahead {
+            true => f.write_str(", whose lease bears a time to come,"),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A lease as it was seen again and again.
+pub(in crate::study) struct LeaseWatch {
+    patience: Duration,
+    seen: Option<((SystemTime, Option<Vec<u8>>), Instant)>,
+    changed: bool,
+}
+
+impl Default for LeaseWatch {
+    fn default() -> Self {
+        Self { patience: PATIENCE, seen: None, changed: false }
+    }
+}
+
+impl LeaseWatch {
+    /// Looks again: whether the lease has been as it is for longer than a live holder is silent.
+    fn has_died(&mut self, path: &Path) -> bool {
+        let Ok(modified) = fs::metadata(path).and_then(|metadata| metadata.modified()) else {
+            // A file server that does not answer says nothing.
+            self.seen = None;
+            return false;
+        };
+        let now = (modified, bytes(path));
+        match &self.seen {
+            Some((seen, since)) if *seen == now => since.elapsed() > self.patience,
+            before => {
+                self.changed |= before.is_some();
+                self.seen = Some((now, Instant::now()));
+                false
+            }
+        }
+    }
+
+    /// Whether somebody has renewed it since it is watched.
+    pub(in crate::study) fn has_changed(&self) -> bool {
+        self.changed
+    }
+}
+
 /// Letters that no other claim has.
 fn nonce() -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -106,7 +176,7 @@ fn nonce() -> String {
 }
 
 /// A step's folder that belongs to this process until the value is dropped, or until [`is_lost`](Lease::is_lost).
-pub struct Lease {
+pub(in crate::study) struct Lease {
     path: PathBuf,
     holder: Holder,
     ended: Arc<AtomicBool>,
@@ -115,16 +185,20 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of a folder, which exists; gives its holder where another process has it.
+    /// Takes the lease of a folder, which exists; gives who has it where another process does, or may.
     ///
     /// # Errors
     /// Where the folder cannot be written to.
-    pub fn take(folder: &Path, holder: Holder) -> Result<std::result::Result<Self, Holder>> {
+    pub(in crate::study) fn take(
+        folder: &Path,
+        holder: Holder,
+        watch: &mut LeaseWatch,
+    ) -> Result<std::result::Result<Self, OtherLease>> {
         let path = folder.join(LEASE);
         let claim = folder.join(format!("{LEASE}.{}", holder.nonce));
         let text = serde_json::to_string(&holder).expect("plain data");
         fs::write(&claim, &text).at(&claim, "write")?;
-        let taken = Self::link(&path, &claim, &holder);
+        let taken = Self::link(&path, &claim, &holder, watch);
         let _ = fs::remove_file(&claim);
         match taken.at(&path, "take the lease")? {
             Some(other) => Ok(Err(other)),
@@ -132,50 +206,48 @@ impl Lease {
         }
     }
 
-    /// The live holder of a folder's lease, if any.
-    pub fn holder(folder: &Path) -> Option<Holder> {
+    /// The holder of a folder's lease that has not expired, if any.
+    pub(super) fn holder(folder: &Path) -> Option<Holder> {
         let path = folder.join(LEASE);
         let holder = read(&path)?;
         let probe = folder.join(format!("{LEASE}.{}", nonce()));
-        let expired = fs::write(&probe, "").and_then(|()| is_expired(&path, &probe));
+        let age = fs::write(&probe, "").and_then(|()| age(&path, &probe));
         let _ = fs::remove_file(&probe);
         // Where nothing can be written, this machine's clock has to do.
-        let expired = expired.unwrap_or_else(|_| {
-            let renewed = fs::metadata(&path).and_then(|metadata| metadata.modified());
-            renewed.is_ok_and(|at| at.elapsed().unwrap_or_default() > EXPIRY)
-        });
-        (!expired).then_some(holder)
+        let age = age.ok().or_else(|| fs::metadata(&path).ok()?.modified().ok()?.elapsed().ok());
+        age.is_none_or(|age| age <= EXPIRY).then_some(holder)
     }
 
-    /// Puts a claim in the lease's place; gives the holder where there is a live one.
-    fn link(path: &Path, claim: &Path, this: &Holder) -> io::Result<Option<Holder>> {
+    /// Puts a claim in the lease's place; gives what stands there unless it is dead.
+    fn link(
+        path: &Path,
+        claim: &Path,
+        this: &Holder,
+        watch: &mut LeaseWatch,
+    ) -> io::Result<Option<OtherLease>> {
         loop {
             match fs::hard_link(claim, path) {
                 Ok(()) => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
-            let Some(other) = read(path) else {
-                // It was given back just now, or is being written, or is damaged; the last expires.
-                match is_expired(path, claim) {
-                    Ok(true) => remove_if_exists(path)?,
-                    Ok(false) => std::thread::sleep(POLL),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => return Err(error),
-                }
-                fs::write(claim, serde_json::to_string(this).expect("plain data"))?;
-                continue;
+            let holder = read(path);
+            let age = match age(path, claim) {
+                // It was given back just now.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                age => age?,
             };
-            if !other.is_gone(this) && !is_expired(path, claim).unwrap_or(false) {
-                return Ok(Some(other));
+            let is_gone = holder.as_ref().is_some_and(|holder| holder.is_gone(this));
+            if !is_gone && age <= EXPIRY && !watch.has_died(path) {
+                return Ok(Some(OtherLease { holder, is_dated_ahead: is_ahead(path, claim)? }));
             }
-            // Of several that find it expired, one moves it away; who moves a younger one puts it back.
+            // Of several that find it dead, one moves it away; who moves a younger one puts it back.
             let aside = path.with_added_extension(format!("expired-{}", this.nonce));
             match fs::rename(path, &aside) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 moved => moved?,
             }
-            if read(&aside).is_some_and(|moved| moved != other) {
+            if read(&aside) != holder {
                 let _ = fs::hard_link(&aside, path);
             }
             let _ = fs::remove_file(&aside);
@@ -189,13 +261,13 @@ impl Lease {
             let (path, holder) = (path.clone(), holder.clone());
             let (ended, lost) = (Arc::clone(&ended), Arc::clone(&lost));
             std::thread::spawn(move || {
-                let mut since = std::time::Instant::now();
+                let mut since = Instant::now();
                 while !ended.load(Ordering::Relaxed) {
                     std::thread::sleep(POLL);
                     if since.elapsed() < RENEWAL {
                         continue;
                     }
-                    since = std::time::Instant::now();
+                    since = Instant::now();
                     match read(&path) {
                         Some(now) if now == holder => _ = renew(&path, &text),
                         _ if is_unreachable(&path) => {}
@@ -209,7 +281,7 @@ impl Lease {
 
     /// Whether another process took it over, since it could not be renewed: what is done from then on is not to be
     /// kept.
-    pub fn is_lost(&self) -> bool {
+    pub(in crate::study) fn is_lost(&self) -> bool {
         let is_other = || read(&self.path).as_ref() != Some(&self.holder);
         self.lost.load(Ordering::Relaxed) || (is_other() && !is_unreachable(&self.path))
     }
@@ -228,7 +300,16 @@ impl Drop for Lease {
 }
 
 fn read(path: &Path) -> Option<Holder> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    serde_json::from_slice(&bytes(path)?).ok()
+}
+
+/// The beginning of a lease, which is short: whatever else stands there is neither waited for nor read to its end.
+fn bytes(path: &Path) -> Option<Vec<u8>> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(fs::File::open(path).ok()?, LONGEST), &mut bytes)
+        .ok()?;
+    Some(bytes)
 }
 
 /// Writes the same over a lease, which is never empty meanwhile: the file server then sets its time.
@@ -242,11 +323,15 @@ fn is_unreachable(path: &Path) -> bool {
     matches!(fs::metadata(path), Err(error) if error.kind() != io::ErrorKind::NotFound)
 }
 
-/// Whether a lease is older than a file that was written just now, by more than it may be.
-fn is_expired(path: &Path, now: &Path) -> io::Result<bool> {
+/// By how much a lease is older than a file that was written just now; zero where it is younger.
+fn age(path: &Path, now: &Path) -> io::Result<Duration> {
     let modified = |path: &Path| fs::metadata(path)?.modified();
-    let age = modified(now)?.duration_since(modified(path)?).unwrap_or_default();
-    Ok(age > EXPIRY)
+    Ok(modified(now)?.duration_since(modified(path)?).unwrap_or_default())
+}
+
+/// Whether a lease bears a time to come, as none does whose holder lives: then its age says nothing.
+fn is_ahead(path: &Path, now: &Path) -> io::Result<bool> {
+    Ok(age(now, path)? > AHEAD)
 }
 
 /// By how many seconds a clock is ahead of that of the file server, which has just dated a file; none where they agree.
@@ -260,19 +345,16 @@ fn clock_ahead(written: &Path, now: SystemTime) -> Option<i64> {
     (ahead.abs() > CLOCK).then_some(ahead)
 }
 
-fn remove_if_exists(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn of(host: &str, job: Option<&str>) -> Holder {
         Holder { host: host.to_owned(), ..Holder::this(job.map(str::to_owned)) }
+    }
+
+    fn take(folder: &Path, holder: Holder) -> Result<std::result::Result<Lease, OtherLease>> {
+        Lease::take(folder, holder, &mut LeaseWatch::default())
     }
 
     /// Makes a lease as old as one that was not renewed.
@@ -289,26 +371,26 @@ mod tests {
     fn one_of_many_has_it_and_the_next_once_it_is_given_back() {
         let folder = tempfile::tempdir().unwrap();
         let held: Vec<_> = std::thread::scope(|scope| {
-            let take = || Lease::take(folder.path(), of("node", None)).unwrap();
-            let takers: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
+            let one = || take(folder.path(), of("node", None)).unwrap();
+            let takers: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
             takers.into_iter().map(|taker| taker.join().unwrap()).collect()
         });
         assert_eq!(held.iter().filter(|held| held.is_ok()).count(), 1);
         assert!(Lease::holder(folder.path()).is_some());
         drop(held);
         assert_eq!(Lease::holder(folder.path()), None);
-        assert!(Lease::take(folder.path(), of("other", None)).unwrap().is_ok());
+        assert!(take(folder.path(), of("other", None)).unwrap().is_ok());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
     }
 
     #[test]
     fn an_expired_one_is_taken_over_and_its_holder_notices() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Lease::take(folder.path(), of("far", None)).unwrap().ok().unwrap();
-        assert!(Lease::take(folder.path(), of("node", None)).unwrap().is_err());
+        let first = take(folder.path(), of("far", None)).unwrap().ok().unwrap();
+        assert!(take(folder.path(), of("node", None)).unwrap().is_err());
         age(folder.path());
         assert_eq!(Lease::holder(folder.path()), None);
-        let second = Lease::take(folder.path(), of("node", None)).unwrap().ok().unwrap();
+        let second = take(folder.path(), of("node", None)).unwrap().ok().unwrap();
         assert!(first.is_lost() && !second.is_lost());
         drop(first);
         assert!(!second.is_lost(), "the first does not give back what is no longer its own");
@@ -317,16 +399,16 @@ mod tests {
     #[test]
     fn a_job_that_was_started_anew_and_a_dead_process_need_not_expire() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Lease::take(folder.path(), of("far", Some("12_3"))).unwrap().ok().unwrap();
-        assert!(Lease::take(folder.path(), of("node", Some("12_4"))).unwrap().is_err());
-        let again = Lease::take(folder.path(), of("node", Some("12_3"))).unwrap();
+        let first = take(folder.path(), of("far", Some("12_3"))).unwrap().ok().unwrap();
+        assert!(take(folder.path(), of("node", Some("12_4"))).unwrap().is_err());
+        let again = take(folder.path(), of("node", Some("12_3"))).unwrap();
         assert!(again.is_ok() && first.is_lost());
         drop((first, again));
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let dead = Holder { pid: child.id(), ..Holder::this(None) };
-        std::mem::forget(Lease::take(folder.path(), dead).unwrap().ok().unwrap());
-        assert!(Lease::take(folder.path(), Holder::this(None)).unwrap().is_ok());
+        std::mem::forget(take(folder.path(), dead).unwrap().ok().unwrap());
+        assert!(take(folder.path(), Holder::this(None)).unwrap().is_ok());
     }
 
     /// The times of the file server alone count; a clock that is off is mentioned.
@@ -344,10 +426,10 @@ mod tests {
         let behind = Holder { clock_ahead: clock_ahead(&file, dated - hour), ..of("node7", None) };
         assert!(behind.described().contains("3600 s behind"), "{}", behind.described());
         // A server whose clock was set back: the lease is younger than anything, and is left alone.
-        let held = Lease::take(folder.path(), of("far", None)).unwrap().ok().unwrap();
+        let held = take(folder.path(), of("far", None)).unwrap().ok().unwrap();
         let lease = fs::File::options().write(true).open(folder.path().join(LEASE)).unwrap();
         lease.set_modified(SystemTime::now() + hour).unwrap();
-        assert!(Lease::take(folder.path(), of("node", None)).unwrap().is_err());
+        assert!(take(folder.path(), of("node", None)).unwrap().is_err());
         assert!(!held.is_lost());
     }
 
@@ -356,6 +438,42 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(LEASE), "{\"host\": ").unwrap();
         age(folder.path());
-        assert!(Lease::take(folder.path(), of("node", None)).unwrap().is_ok());
+        assert!(take(folder.path(), of("node", None)).unwrap().is_ok());
+    }
+
+    /// Whatever a lease claims, it is dead once it has not changed for as long as a live holder may be silent.
+    #[test]
+    fn one_that_is_not_renewed_while_it_is_watched_is_dead() {
+        let garbled: fn(&Path) = |lease| fs::write(lease, "{\"host\": ").unwrap();
+        let empty: fn(&Path) = |lease| fs::write(lease, "").unwrap();
+        let folder: fn(&Path) = |lease| fs::create_dir(lease).unwrap();
+        let ahead: fn(&Path) = |lease| {
+            fs::write(lease, serde_json::to_string(&of("far", None)).unwrap()).unwrap();
+            let years = SystemTime::now() + Duration::from_secs(10 * 365 * 24 * 3600);
+            fs::File::options().write(true).open(lease).unwrap().set_modified(years).unwrap();
+        };
+        for plant in [garbled, empty, folder, ahead] {
+            let place = tempfile::tempdir().unwrap();
+            let lease = place.path().join(LEASE);
+            plant(&lease);
+            let patience = Duration::from_millis(40);
+            let mut watch = LeaseWatch { patience, ..LeaseWatch::default() };
+            let mut again = || Lease::take(place.path(), of("node", None), &mut watch).unwrap();
+            let other = again().err().unwrap();
+            assert!(other.is_to_be_watched(&of("node", None)), "{other}");
+            std::thread::sleep(2 * patience);
+            // Somebody is there.
+            if lease.is_file() {
+                fs::File::options()
+                    .write(true)
+                    .open(&lease)
+                    .unwrap()
+                    .set_modified(SystemTime::now())
+                    .unwrap();
+                assert!(again().is_err());
+                std::thread::sleep(2 * patience);
+            }
+            assert!(again().is_ok());
+        }
     }
 }

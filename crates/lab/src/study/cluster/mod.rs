@@ -2,7 +2,7 @@
 //! laboratory.
 //!
 //! [`StepGraph`] (the steps of a plan and what each needs, saved as a file, so that a node need not plan again) →
-//! [`slurm`] (a job array for each level of the graph) → [`run_step`] on a node (one step under a [`Lease`], since
+//! [`slurm`] (a job array for each level of the graph) → [`run_step`] on a node (one step under a lease, since
 //! locks and SQLite are not to be trusted on network file systems) → the store, which only the collecting job writes.
 
 mod graph;
@@ -11,6 +11,14 @@ pub mod slurm;
 mod state;
 
 pub use graph::StepGraph;
-pub(super) use lease::LEASE;
-pub use lease::{Holder, Lease};
+pub use lease::Holder;
+pub(super) use lease::{LEASE, Lease, LeaseWatch};
 pub use state::{FailedStep, StepStanding, run_step};
+
+/// A name within a comment of a generated file, which ends with its line.
+fn comment(name: &str) -> String {
+    name.replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,7 @@ use std::process::Command;
 use files::{At, sealed};
 use serde::{Deserialize, Serialize};
 
+use super::comment;
 use super::graph::StepGraph;
 use super::state::StepStanding;
 use crate::study::error::{Error, Result};
@@ -100,6 +101,12 @@ pub fn submit(
 ) -> Result<Submission> {
     if !dry {
         refuse_second(lab)?;
+    }
+    let typed = [&options.partition, &options.gpu_partition, &options.account, &options.time];
+    let typed = typed.into_iter().flatten().chain(&options.sbatch).chain(collect);
+    if let Some(word) = typed.into_iter().find(|word| word.contains(char::is_control)) {
+        let reason = "has a control character, which would end its line of the script";
+        return Err(Error::data(format!("{word:?}"), reason, "write it without"));
     }
     let is_complete = |step: &StudyStep| lab.result(&step.key).is_some();
     let levels = graph.levels(is_complete, |step| lab.has_files(&step.key));
@@ -194,7 +201,8 @@ impl ScriptWriter<'_> {
         let _ = writeln!(text, "#SBATCH --signal=B:USR1@{NOTICE}");
         let _ = writeln!(text, "\n# Task N runs the step of line N:");
         for (task, step) in steps.iter().enumerate() {
-            let _ = writeln!(text, "#   {:>4}  {}", task + 1, self.graph.steps[step.0].name);
+            let _ =
+                writeln!(text, "#   {:>4}  {}", task + 1, comment(&self.graph.steps[step.0].name));
         }
         let path = |path: &Path| quoted(&path.display().to_string());
         let (list, program) = (path(&list), path(self.program));
@@ -232,9 +240,10 @@ impl ScriptWriter<'_> {
     fn header(&self, name: &str, gpu: bool, more: &[String]) -> String {
         let options = self.options;
         let study = self.graph.studies.join("+");
-        let log = self.folder.join("logs").join("%x-%A_%a.log");
+        // A folder's own `%` is doubled, since Slurm reads one in the name of a log.
+        let logs = self.folder.join("logs").display().to_string().replace('%', "%%");
         let mut lines =
-            vec![format!("--job-name={study}-{name}"), format!("--output={}", log.display())];
+            vec![format!("--job-name={study}-{name}"), format!("--output={logs}/%x-%A_%a.log")];
         let partition = match gpu {
             true => options.gpu_partition.as_ref().or(options.partition.as_ref()),
             false => options.partition.as_ref(),
@@ -249,7 +258,7 @@ impl ScriptWriter<'_> {
         }
         lines.extend(more.iter().cloned());
         lines.extend(options.sbatch.iter().cloned());
-        let lines = lines.iter().map(|line| format!("#SBATCH {line}\n"));
+        let lines = lines.iter().map(|line| format!("#SBATCH {}\n", comment(&quoted(line))));
         format!("#!/bin/bash\n{}", lines.collect::<String>())
     }
 }

@@ -1,15 +1,14 @@
 //! One step on a node, and how the steps of a graph stand.
 
 use std::fs;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use files::At;
 use serde::{Deserialize, Serialize};
 
 use super::graph::StepGraph;
-use super::lease::{Holder, Lease, PATIENCE};
+use super::lease::{Holder, Lease};
 use crate::study::error::{Error, Result};
 use crate::study::laboratory::{LOG, Laboratory};
 use crate::study::run::RunOptions;
@@ -18,7 +17,7 @@ use crate::study::step::StepId;
 
 /// Why a step's last attempt failed, in its folder.
 const FAILURE: &str = "failure.json";
-/// How often a stop and a lost lease are looked for.
+/// How long after a command's end a signal that reached both is waited for.
 const POLL: Duration = Duration::from_millis(500);
 
 /// The last attempt at a step, which failed.
@@ -64,35 +63,6 @@ impl StepStanding {
     }
 }
 
-/// Takes a step's lease. Where a job on another machine has it, that may have died a moment ago: it is given the time in which
-/// a live one would renew its lease.
-fn take_lease(
-    folder: &Path,
-    this: &Holder,
-    options: &RunOptions<'_>,
-    line: &(dyn Fn(&str) + Sync),
-) -> Result<std::result::Result<Lease, Holder>> {
-    let began = Instant::now();
-    let mut said = false;
-    loop {
-        let other = match Lease::take(folder, this.clone())? {
-            Err(other) if this.job.is_some() && other.is_out_of_sight(this) => other,
-            taken => return Ok(taken),
-        };
-        if options.stop.load(Ordering::Relaxed) {
-            return Err(Error::Stopped);
-        }
-        if began.elapsed() > PATIENCE {
-            return Ok(Err(other));
-        }
-        if !said {
-            line(&format!("waiting for the lease of {}, whose job may have ended", other.host));
-            said = true;
-        }
-        std::thread::sleep(POLL);
-    }
-}
-
 /// Runs one step of a graph, unless it is complete; gives how long it took if it was run. Another process that is
 /// at it is left alone, and the steps that it needs must be complete.
 ///
@@ -126,46 +96,20 @@ pub fn run_step(
             "it needs `{name}`, which is not complete; submit the study again"
         )));
     }
-    let lease = match take_lease(&folder, &this, options, line)? {
-        Ok(lease) => lease,
-        Err(other) => {
-            let job = other.job.map_or(String::new(), |job| format!(" (job {job})"));
-            return Err(Error::Failed(format!(
-                "{}: process {} on {}{job} is running it",
-                step.name, other.pid, other.host
-            )));
-        }
+    let runner = StepRunner {
+        lab,
+        steps: &graph.steps,
+        number,
+        options,
+        threads: options.threads,
+        holder: this.clone(),
+        waits: false,
+        line,
+        warn: &|text: String| line(&text),
     };
+    let lease = runner.lease(&folder)?;
     let _ = fs::remove_file(folder.join(FAILURE));
-    let (ended, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-    let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                if options.stop.load(Ordering::Relaxed) || lease.is_lost() {
-                    stop.store(true, Ordering::Relaxed);
-                }
-                std::thread::park_timeout(POLL);
-            }
-        });
-        let options = RunOptions { stop: &stop, ..*options };
-        let runner = StepRunner {
-            lab,
-            steps: &graph.steps,
-            number,
-            options: &options,
-            threads: options.threads,
-            line,
-            warn: &|text: String| line(&text),
-        };
-        let outcome = runner.run();
-        ended.store(true, Ordering::Relaxed);
-        outcome
-    });
-    if lease.is_lost() {
-        return Err(failed(
-            "another process took the step over, since this one did not renew its lease".into(),
-        ));
-    }
+    let outcome = runner.run_under(lease.as_ref());
     match outcome {
         Ok(CommandEnd::Cached) => Ok(None),
         Ok(CommandEnd::Completed { seconds, .. }) => Ok(Some(seconds)),

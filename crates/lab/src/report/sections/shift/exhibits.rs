@@ -7,7 +7,7 @@ use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::observations::Observations;
 use crate::report::sections::names::{direction_name, language_name};
-use crate::report::sections::parts::{figure, named, pair_name, points};
+use crate::report::sections::parts::{figure, named, of_different, pair_name, points};
 use crate::report::tokens::TokenSentence;
 
 /// A condition and a direction, with their data.
@@ -52,7 +52,10 @@ pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         CaptionedItem::table(
             replicates(2, &["Table 2"]),
-            "BLEU-1 at the layer and weight with the best mean over seeds.",
+            "BLEU-1 at the layer and weight with the best mean over seeds. What it scores without translating stands beside it: the same \
+             output against other sentences' references, and the most frequent words of the language in its place. Dictionary accuracy \
+             is over words that are no translation of themselves, and beside it where the words are shuffled; without such a record, \
+             over all.",
             best_table(&cases),
         ),
         CaptionedItem::table(
@@ -115,12 +118,17 @@ fn best_table(cases: &[Case<'_>]) -> ReportTable {
         "layer",
         "α",
         "conversion rate",
+        "permuted references",
+        "most frequent words",
         "dictionary accuracy",
+        "shuffled words",
         "reproduced at α = 0",
         "BLEU-1 at α = 0",
+        "dictionary accuracy at α = 0",
     ];
     let mut table = ReportTable::new(&heads);
     for Case { condition, direction, data } in cases {
+        let accuracy = of_different(data, "dictionary_accuracy");
         for kind in data.levels(&["bleu1"], "kind", &["mean"]) {
             let Some((layer, alpha)) = best_place(data, "bleu1", &kind) else { continue };
             let at = |measure, layer: &str, alpha: &str| {
@@ -135,9 +143,13 @@ fn best_table(cases: &[Case<'_>]) -> ReportTable {
                 TableCell::Text(layer.clone()),
                 TableCell::Text(alpha.clone()),
                 at("conversion_rate", &layer, &alpha),
-                at("dictionary_accuracy", &layer, &alpha),
+                at("bleu1_permuted", &layer, &alpha),
+                TableCell::Ours(data.mean("bleu1_frequent", &[("kind", &kind)])),
+                at(accuracy, &layer, &alpha),
+                at("dictionary_accuracy_shuffled", &layer, &alpha),
                 at("copied", &layer, "0"),
                 at("bleu1", &layer, "0"),
+                at(accuracy, &layer, "0"),
             ]);
         }
     }

@@ -1,0 +1,264 @@
+//! What others do where a command works: their files in its folders, their leases, their signals, and files of no end.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{command, done, isogloss, refused};
+
+const STUDY: &str = r#"
+question = "Whose is it?"
+evaluate = ["retrieval"]
+
+[[systems]]
+factors = { system = "bilingual" }
+
+[[worlds]]
+flags = ["--sentences", "200", "--set", "tatoeba=20", "--set", "parallel={train=20,dev=4,test=4}",
+  "--set", "nli={train=6,dev=3,test=3}", "--set", "ner={train=12,dev=4,test=4}",
+  "--set", "treebank={train=4,dev=2,test=2,parallel=2}", "--set", "classify={train=8,dev=4,test=4}"]
+
+[scales.tiny]
+pretrain = ["--steps", "6", "--checkpoint-every", "2", "--text.dev", "40", "--vocabulary.merges", "60",
+  "--encoder.layers", "2", "--encoder.dim", "16", "--encoder.heads", "2", "--encoder.hidden", "32"]
+"#;
+
+const WORLD: &str = "world generate --out world --sentences 200 --set tatoeba=20 \
+    --set parallel={train=20,dev=4,test=4} --set nli={train=6,dev=3,test=3} --set ner={train=12,dev=4,test=4} \
+    --set treebank={train=4,dev=2,test=2,parallel=2} --set classify={train=8,dev=4,test=4}";
+
+const PRETRAIN: &str = "pretrain --world world --checkpoint-every 2 --vocabulary.merges 60 --text.dev 40 \
+    --set stages=[] --batch.sequences 4 --encoder.layers 2 --encoder.dim 16 --encoder.heads 2 --encoder.hidden 32 \
+    --device cpu --threads 1";
+
+/// Names that this release, older ones, libraries and other programs give to what is unfinished.
+const NAMES: [&str; 12] = [
+    ".replaced-abcdef",
+    ".tmpa1B2c3",
+    ".unfinished-abcdef",
+    ".unfinished-abcdefghijkl",
+    ".unfinished-0123456789abcdef-01234567",
+    "Ubuntu.iso.part",
+    "Ubuntu.iso.partial",
+    "config.toml.partial",
+    "lease.node7",
+    "notes.md",
+    "result.partial",
+    "state.damaged.safetensors",
+];
+
+fn run(folder: &Path, line: &str) -> std::process::Output {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    // Temporary files lie among somebody else's as well.
+    command(folder, &words).env("TMPDIR", folder.join("tmp")).output().unwrap()
+}
+
+fn ran(folder: &Path, line: &str) {
+    let output = run(folder, line);
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Somebody's files and folders under all names.
+fn plant(folder: &Path) {
+    for folder in [folder.to_owned(), folder.join("Downloads"), folder.join(".unfinished-ABCDEF")] {
+        fs::create_dir_all(&folder).unwrap();
+        NAMES.iter().for_each(|name| fs::write(folder.join(name), "precious").unwrap());
+    }
+}
+
+fn found_again(folder: &Path) {
+    for folder in [folder.to_owned(), folder.join("Downloads"), folder.join(".unfinished-ABCDEF")] {
+        for name in NAMES {
+            let path = folder.join(name);
+            assert!(fs::read(&path).is_ok_and(|text| text == b"precious"), "{}", path.display());
+        }
+    }
+}
+
+fn planted(folder: &Path, lines: &[&str], in_folder: &str) {
+    plant(&folder.join(in_folder));
+    for line in lines {
+        ran(folder, line);
+        found_again(&folder.join(in_folder));
+    }
+}
+
+fn steps(lab: &Path) -> Vec<PathBuf> {
+    fs::read_dir(lab.join("steps")).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn nobody_elses_file_is_touched_in_any_folder() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    plant(&folder.join("tmp"));
+    ran(folder, WORLD);
+    ran(folder, &format!("{PRETRAIN} --steps 4 --out run"));
+    let resume = "pretrain --resume --out run --device cpu --threads 1";
+    planted(folder, &[resume, &format!("{resume} --steps 6")], "run");
+    let transfer = "transfer --task ner --model run --world world --quick --epochs 1 --limit 12 --out transfer \
+        --device cpu --threads 1";
+    ran(folder, transfer);
+    fs::remove_file(folder.join("transfer/summary.json")).unwrap();
+    planted(folder, &["transfer --resume --out transfer --device cpu --threads 1"], "transfer");
+    let mine = "mine --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt --out out.tsv \
+        --force --device cpu --threads 1";
+    let sweep = "shift sweep --model run --parallel qaa=world/text/qaa.base.txt --parallel qab=world/text/qaa.base.txt \
+        --means means.safetensors --layers 1 --alpha 1 --limit 4 --device cpu --threads 1";
+    ran(
+        folder,
+        "shift means --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt \
+         --out means.safetensors --device cpu",
+    );
+    for (line, work) in [(mine, "mining"), (sweep, "sweeping")] {
+        let line = format!("{line} --work {work}");
+        ran(folder, &line);
+        planted(folder, &[&line], work);
+    }
+    let outputs = [
+        "encode --model run --text qaa=world/text/qaa.base.txt --out outputs/out.npy --device cpu",
+        "vectors word2vec --text qaa=world/text/qaa.base.txt --lines --dim 4 --epochs 2 --out outputs/a.vec",
+        "hub export --model run --out outputs/hf --device cpu",
+        "corpus prepare --vocab run/vocabulary --out outputs/corpus --text qaa=world/text/qaa.base.txt",
+        "man --markdown outputs",
+    ];
+    planted(folder, &outputs, "outputs");
+    // A folder that is not a command's own.
+    plant(&folder.join("others"));
+    for line in [
+        format!("{mine} --work others"),
+        format!("{sweep} --work others"),
+        format!("{PRETRAIN} --steps 4 --out others"),
+        transfer.replace("--out transfer", "--out others"),
+    ] {
+        assert_eq!(run(folder, &line).status.code(), Some(2), "{line}");
+        found_again(&folder.join("others"));
+        assert_eq!(fs::read_dir(folder.join("others")).unwrap().count(), NAMES.len() + 2, "{line}");
+    }
+    fs::write(folder.join("study.toml"), STUDY).unwrap();
+    ran(folder, "study run study.toml --lab lab --device cpu");
+    ran(folder, "study submit study.toml --lab other --device cpu --slurm --dry-run");
+    let own = [folder.join("lab"), folder.join("lab/steps"), folder.join("other/slurm")];
+    let all: Vec<PathBuf> = own.into_iter().chain(steps(&folder.join("lab"))).collect();
+    all.iter().for_each(|folder| plant(folder));
+    for line in [
+        "study run study.toml --lab lab --device cpu",
+        "study collect study.toml --lab lab --device cpu",
+        "study submit study.toml --lab other --device cpu --slurm --dry-run",
+        "report --lab lab --out report",
+    ] {
+        ran(folder, line);
+        all.iter().for_each(|folder| found_again(folder));
+    }
+    found_again(&folder.join("tmp"));
+    let left = fs::read_dir(folder.join("tmp")).unwrap().count();
+    assert_eq!(left, NAMES.len() + 2, "temporary files of ours are left");
+}
+
+/// Starts a command whose messages go to the file `errors`.
+fn started(folder: &Path, line: &str) -> Child {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let errors = fs::File::create(folder.join("errors")).unwrap();
+    command(folder, &words).stderr(errors).stdout(Stdio::null()).spawn().unwrap()
+}
+
+fn until(what: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if what() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("it did not happen within a minute");
+}
+
+/// The lease of another machine keeps `study run` out as it keeps `study step` out; damage is said by `study collect`.
+#[test]
+fn a_study_respects_leases_and_says_what_is_damaged() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    fs::write(folder.join("study.toml"), STUDY).unwrap();
+    let plan = done(folder, &["study", "plan", "study.toml", "--device", "cpu"]);
+    let step = folder.join("lab/steps").join(plan["steps"][0]["key"].as_str().unwrap());
+    fs::create_dir_all(&step).unwrap();
+    let lease = r#"{"host":"node7","pid":7,"job":"3_1","nonce":"x"}"#;
+    fs::write(step.join("lease"), lease).unwrap();
+    let mut runner = started(folder, "study run study.toml --device cpu");
+    let errors = || fs::read_to_string(folder.join("errors")).unwrap();
+    until(|| errors().contains("waiting for process 7 on node7 (job 3_1)"));
+    assert!(!step.join("log").exists() && runner.try_wait().unwrap().is_none(), "{}", errors());
+    fs::remove_file(step.join("lease")).unwrap();
+    assert!(runner.wait().unwrap().success(), "{}", errors());
+    assert!(!step.join("lease").exists(), "it gives back its own");
+    let collect = ["study", "collect", "study.toml", "--device", "cpu"];
+    assert_eq!(done(folder, &collect)["open"], 0);
+    let result = step.join("result.json");
+    let whole = fs::read_to_string(&result).unwrap();
+    fs::write(&result, whole.replacen("\"build\":\"0", "\"build\":\"1", 1)).unwrap();
+    let said = refused(folder, &collect, 1, "was altered since it was written");
+    assert!(said.contains(&*result.strip_prefix(folder).unwrap().to_string_lossy()), "{said}");
+}
+
+#[test]
+fn the_exit_code_says_which_signal_came() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    ran(folder, WORLD);
+    let signal = |child: &Child, name: &str| {
+        Command::new("kill").args([name, &child.id().to_string()]).status().unwrap()
+    };
+    for (name, code) in [("-TERM", 143), ("-HUP", 129), ("-INT", 130)] {
+        // One that saves and stops, and one that just ends.
+        let out = format!("run{code}");
+        let mut training = started(folder, &format!("{PRETRAIN} --steps 1000000 --out {out}"));
+        until(|| folder.join(&out).join("state.safetensors").exists());
+        signal(&training, name);
+        assert_eq!(training.wait().unwrap().code(), Some(code));
+        let words = ["vocab", "train", "--text", "qaa=-", "--out", "vocabulary"];
+        let mut reading = command(folder, &words).stdin(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        signal(&reading, name);
+        assert_eq!(reading.wait().unwrap().code(), Some(code));
+    }
+    let ranks = ["pretrain", "--world", "world", "--ranks", "100000", "--out", "many"];
+    refused(folder, &ranks, 2, "cores, enough for");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_of_no_end_is_not_read_to_it() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    std::os::unix::fs::symlink("/dev/zero", folder.join("zero.toml")).unwrap();
+    refused(folder, &["study", "plan", "zero.toml"], 1, "more than 64 MB");
+    refused(folder, &["world", "generate", "--config", "zero.toml", "--out", "w"], 1, "64 MB");
+    let text = ["vocab", "train", "--text", "qaa=/dev/zero", "--out", "vocabulary"];
+    refused(folder, &text, 1, "has a line of more than 64 MB");
+}
+
+/// Before any work, and with a sentence.
+#[test]
+fn a_folder_whose_name_is_not_utf_8_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = TempDir::new().unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"\xff");
+    let inner = place.path().join(name);
+    fs::create_dir(&inner).unwrap();
+    let mut inspect = command(place.path(), &["inspect"]);
+    let outputs = [inspect.arg(name).output().unwrap(), isogloss(&inner, &["study", "list"])];
+    for output in outputs {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("is not UTF-8"), "{errors}");
+    }
+    let value: Value = done(place.path(), &["study", "list"]);
+    assert!(value.is_object() || value.is_array());
+}
