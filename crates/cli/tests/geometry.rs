@@ -795,7 +795,8 @@ fn bad_vectors_and_dictionaries_are_named() {
     let found = json(folder, &seen);
     assert_eq!((&found["p_at_1"], &found["coverage"]), (&1.0.into(), &1.0.into()));
     // One dictionary to learn from and to look up is no test, and that is said.
-    assert_eq!(found["train_overlap"], serde_json::json!({ "pairs": 2, "queries": 2 }));
+    let overlap = |pairs, queries, translations| serde_json::json!({ "pairs": pairs, "queries": queries, "translations": translations });
+    assert_eq!(found["train_overlap"], overlap(2, 2, 0));
     assert!(found["unseen"].is_null());
     let output = isogloss(folder, &words(&seen));
     let [printed, said] =
@@ -806,13 +807,38 @@ fn bad_vectors_and_dictionaries_are_named() {
     let some =
         "align words --source a.vec --target b.vec --dictionary one.txt --test-dictionary good.txt";
     let found = json(folder, some);
-    assert_eq!(found["train_overlap"], serde_json::json!({ "pairs": 1, "queries": 1 }));
+    assert_eq!(found["train_overlap"], overlap(1, 1, 0));
     assert_eq!(found["unseen"]["queries"], 1);
     fs::write(folder.join("other-word.txt"), "trois three\n").unwrap();
     let none = some.replace("one.txt", "other-word.txt");
     assert_eq!(json(folder, &none)["train_overlap"]["queries"], 0);
     let output = isogloss(folder, &words(&none));
     assert!(!String::from_utf8_lossy(&output.stderr).contains("test words"));
+    // A translation that was learned from with another word is no whole test either.
+    fs::write(folder.join("translation.txt"), "trois one\n").unwrap();
+    let half = some.replace("one.txt", "translation.txt");
+    assert_eq!(json(folder, &half)["train_overlap"], overlap(0, 0, 1));
+    let printed = isogloss(folder, &words(&half));
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(
+        printed.contains("map learned from 1 pairs of 1 in the dictionary (100.0 %)"),
+        "{printed}"
+    );
+    assert!(printed.contains("of 1 other words a translation was learned from"), "{printed}");
+    // So few pairs of a dictionary with vectors are said, with what is probably wrong.
+    let swapped: String = (0..20).map(|number| format!("x{number} y{number}\n")).collect();
+    fs::write(folder.join("swapped.txt"), format!("un one\none un\ntwo deux\n{swapped}")).unwrap();
+    for flag in
+        ["--dictionary swapped.txt --test-dictionary good.txt", "--test-dictionary swapped.txt"]
+    {
+        let few = format!("align words --source a.vec --target b.vec --normalize none {flag}");
+        let said = isogloss(folder, &words(&few));
+        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        let expected = "swapped.txt: only 1 of 23 pairs (4.3 %) have vectors on both sides; with its columns swapped, 2 would";
+        assert!(said.contains(expected), "{said}");
+    }
+    let turned = align("b.vec", "turned.txt", "--normalize none --retrieval nn --reversed");
+    assert_eq!(json(folder, &turned)["p_at_1"], 1.0);
     let tolerant = json(folder, &align("zero.vec", "good.txt", "--tolerant --normalize unit"));
     assert_eq!((&tolerant["target_words"], &tolerant["coverage"]), (&2.into(), &0.5.into()));
     // Words and pairs have each their own share.

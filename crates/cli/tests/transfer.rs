@@ -324,13 +324,18 @@ fn sentences_that_training_has_too_are_counted() {
         sentence.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
     };
     let train = sentences("train");
-    let known: std::collections::HashSet<Vec<String>> = train[..200].iter().map(words).collect();
+    let mut known: std::collections::HashSet<Vec<String>> =
+        train[..200].iter().map(words).collect();
+    let dev = sentences("dev");
+    let chosen_on: Vec<String> =
+        dev.iter().filter(|one| !known.contains(&words(one))).take(10).cloned().collect();
+    known.extend(dev.iter().map(words));
     let novel: Vec<String> =
         sentences("test").into_iter().filter(|one| !known.contains(&words(one))).take(40).collect();
     fs::write(folder.join("novel.tsv"), novel.concat()).unwrap();
     fs::write(
         folder.join("mixed.tsv"),
-        [&novel[..20], &train[..30], &novel[20..]].concat().concat(),
+        [&novel[..20], &train[..30], &chosen_on, &novel[20..]].concat().concat(),
     )
     .unwrap();
     let files = ["train", "dev"].map(|part| format!("qaa=world/ner/panx-{part}-qaa.tsv"));
@@ -358,12 +363,16 @@ fn sentences_that_training_has_too_are_counted() {
     let result = done(folder, &[&run[..], &tests].concat());
     let [mixed, novel] = [&result["results"][0], &result["results"][1]];
     assert_eq!((&mixed["overlap"], &novel["overlap"]), (&30.into(), &0.into()));
+    // The epoch is chosen on the development file.
+    assert_eq!((&mixed["dev_overlap"], &novel["dev_overlap"]), (&10.into(), &0.into()));
     assert_eq!(mixed["without_overlap"]["mean"], novel["mean"]);
     assert!(novel.get("without_overlap").is_none(), "{novel}");
     let shown = command(folder, &["transfer", "--resume", "--out", "overlap"]).output().unwrap();
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(
-        shown.contains("qaa:mixed: 30 of 70 items stand in what was trained on too"),
+        shown.contains(
+            "qaa:mixed: 30 of 80 items stand in what was trained on too, 10 of 80 items stand in what was chosen on too"
+        ),
         "{shown}"
     );
 

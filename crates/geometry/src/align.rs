@@ -70,6 +70,8 @@ pub struct AlignWordsConfig {
     pub dictionary: Option<PathBuf>,
     /// The dictionary to look up.
     pub test_dictionary: Option<PathBuf>,
+    /// Whether both dictionaries have the words of the target side in their first column.
+    pub reversed: bool,
     /// What the map is first learned from; the dictionary where there is one, else none.
     pub init: Option<MapInit>,
     /// A map to use, rather than learn one.
@@ -132,6 +134,9 @@ pub struct AlignWordsResult {
     pub init: MapInit,
     /// Pairs that the first map was learned from.
     pub train_pairs: Option<usize>,
+    /// Pairs of the dictionary that it was learned from, with vectors or without.
+    #[serde(default)]
+    pub train_listed: Option<usize>,
     /// Rounds of self-learning.
     pub rounds: Vec<Round>,
     /// How sure a map is that was learned unsupervised.
@@ -243,6 +248,7 @@ pub fn align_words(
         signature: signature(config, init, k),
         init,
         train_pairs: None,
+        train_listed: None,
         rounds: Vec::new(),
         unsupervised: None,
         source_words: source.words.len(),
@@ -262,7 +268,8 @@ pub fn align_words(
     {
         let words = [&source.words, &target.words];
         let path = config.test_dictionary.as_deref();
-        let lexicon = path.map(|path| Lexicon::read(path, words[0], words[1])).transpose()?;
+        let read = |path| read_remarked(path, config.reversed, words, observer);
+        let lexicon = path.map(read).transpose()?;
         let (x, y) = (mapped.clone(), target.matrix.clone());
         let scores = Scores::new(x, y, measure(config, k), device, watch);
         if config.induce {
@@ -318,6 +325,12 @@ fn note_overlap(
     let overlap = lexicon.overlap(&learned);
     result.train_overlap = Some(overlap);
     let queries = lexicon.queries().len();
+    if overlap.translations > 0 && result.init == MapInit::Dictionary {
+        observer.remark(&format!(
+            "warning: the map was learned from a translation of {} other test words, with other words",
+            overlap.translations
+        ));
+    }
     if overlap.queries == 0 {
         return;
     }
@@ -334,6 +347,18 @@ fn note_overlap(
             lexicon.pairs.len()
         ));
     }
+}
+
+/// Reads a dictionary, and remarks on low coverage.
+pub(crate) fn read_remarked(
+    path: &Path,
+    reversed: bool,
+    [source, target]: [&WordVectors; 2],
+    observer: &dyn AlignObserver,
+) -> Result<Lexicon> {
+    let lexicon = Lexicon::read(path, reversed, source, target)?;
+    lexicon.remark(path).iter().for_each(|line| observer.remark(line));
+    Ok(lexicon)
 }
 
 /// What can be refused before anything is read.
@@ -438,7 +463,11 @@ fn learn(
     let dim = source.matrix.cols();
     let induction = Induction { cutoff: config.cutoff, k };
     let pairs = match init {
-        MapInit::Dictionary | MapInit::Identical => Some(training_pairs(config, source, target)?),
+        MapInit::Dictionary | MapInit::Identical => {
+            let (pairs, listed) = training_pairs(config, source, target, observer)?;
+            result.train_listed = listed;
+            Some(pairs)
+        }
         _ => None,
     };
     if let Some(count) = pairs.as_ref().map(Vec::len) {
@@ -487,17 +516,21 @@ fn learn(
     Ok((map, pairs))
 }
 
+/// The pairs that a map is learned from and, of a dictionary, how many it lists.
 fn training_pairs(
     config: &AlignWordsConfig,
     source: &WordSpace,
     target: &WordSpace,
-) -> Result<RowPairs> {
+    observer: &dyn AlignObserver,
+) -> Result<(RowPairs, Option<usize>)> {
     if let Some(path) = &config.dictionary {
-        return Ok(Lexicon::read(path, &source.words, &target.words)?.pairs);
+        let words = [&source.words, &target.words];
+        let lexicon = read_remarked(path, config.reversed, words, observer)?;
+        return Ok((lexicon.pairs, Some(lexicon.listed)));
     }
     let pairs = identical(&source.words, &target.words);
     match pairs.is_empty() {
-        false => Ok(pairs),
+        false => Ok((pairs, None)),
         true => Err(Error::request(
             "init",
             "no word is spelled alike in both languages; give a dictionary to learn from, or learn \
@@ -544,8 +577,9 @@ fn signature(config: &AlignWordsConfig, init: MapInit, k: usize) -> String {
         true => ",common",
         false => "",
     };
+    let reversed = if config.reversed { "|dictionaries:reversed" } else { "" };
     format!(
-        "init:{}|norm:{}{refined}|retrieval:{}|queries:unique-source|gold:any|oov:dropped|vocab:{}{common}|ties:lower-row|v{}",
+        "init:{}{reversed}|norm:{}{refined}|retrieval:{}|queries:unique-source|gold:any|oov:dropped|vocab:{}{common}|ties:lower-row|v{}",
         init.name(),
         describe(&config.normalize),
         measure(config, k).describe(),

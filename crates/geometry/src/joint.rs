@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tensor::Device;
 use text::{Dictionary, LineRules};
 
-use crate::align::{AlignObserver, SpaceOptions, WordSpace, check_dims, read_space};
+use crate::align::{AlignObserver, SpaceOptions, WordSpace, check_dims, read_remarked, read_space};
 use crate::error::{Error, Result};
 use crate::lexicon::Lexicon;
 use crate::map::{CrossProduct, Map};
@@ -203,6 +203,9 @@ pub struct AlignManyResult {
     pub words: Vec<usize>,
     /// Pairs of each dictionary that were learned from.
     pub train_pairs: Vec<usize>,
+    /// Pairs that each of them lists, with vectors or without.
+    #[serde(default)]
+    pub train_listed: Vec<usize>,
     /// Dimension of the space.
     pub dim: usize,
     /// The mean squared distance of dictionary pairs with every language mapped onto the hub.
@@ -313,10 +316,12 @@ pub fn align_many(
         check_dims((&config.vectors[0].1, first), (path, space.matrix.cols()))?;
         spaces.push(space);
     }
-    let mut dictionaries = Vec::new();
+    let (mut dictionaries, mut train_listed) = (Vec::new(), Vec::new());
     for (languages, path) in &config.dictionaries {
         let [a, b] = config.pair(languages, "dictionary")?;
-        let rows = Lexicon::read(path, &spaces[a].words, &spaces[b].words)?.pairs;
+        let words = [&spaces[a].words, &spaces[b].words];
+        let Lexicon { pairs: rows, listed, .. } = read_remarked(path, false, words, observer)?;
+        train_listed.push(listed);
         dictionaries.push(LanguagePairs { languages: [a, b], rows });
     }
     let tests = KnownTranslations::read(config)?.tests(config.vectors.len(), hub);
@@ -332,6 +337,7 @@ pub fn align_many(
         hub: config.vectors[hub].0.clone(),
         words: spaces.iter().map(|space| space.words.len()).collect(),
         train_pairs: dictionaries.iter().map(|dictionary| dictionary.rows.len()).collect(),
+        train_listed,
         dim: matrices[hub].cols(),
         loss_hub: separate.losses[0],
         losses: joint.losses[1..].to_vec(),

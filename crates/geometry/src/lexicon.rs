@@ -26,6 +26,9 @@ use crate::error::{Error, Result};
 use crate::predictions::{Prediction, RetrievalDirection, RetrievalSpace};
 use crate::search::{Measure, Scores, Watch, unwatched};
 
+/// A dictionary of whose pairs a smaller share has vectors is remarked on.
+const LOW_COVERAGE: f64 = 0.1;
+
 /// A dictionary between two tables of vectors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lexicon {
@@ -35,14 +38,22 @@ pub struct Lexicon {
     pub listed: usize,
     /// Source words of the file, no word twice.
     pub words: usize,
+    /// Pairs of the file that would have vectors with its columns swapped.
+    pub swapped: usize,
     /// Rows of source words that the file translates by themselves, upper and lower case alike.
     identical: FxHashSet<u32>,
 }
 
 impl Lexicon {
-    /// Reads a dictionary, and refuses one of which no pair can be used.
-    pub fn read(path: &Path, source: &WordVectors, target: &WordVectors) -> Result<Self> {
-        let entries = Dictionary::read(path, "source", "target", LineRules::default())?.entries;
+    /// Reads a dictionary from the source to the target, or reversed, and refuses one of which no pair can be used.
+    pub fn read(
+        path: &Path,
+        reversed: bool,
+        source: &WordVectors,
+        target: &WordVectors,
+    ) -> Result<Self> {
+        let read = Dictionary::read(path, "source", "target", LineRules::default())?;
+        let entries = if reversed { read.reversed() } else { read }.entries;
         let lexicon =
             Self::new(entries.iter().map(|(a, b, _)| (a.as_str(), b.as_str())), source, target);
         if lexicon.pairs.is_empty() {
@@ -66,7 +77,7 @@ impl Lexicon {
         target: &WordVectors,
     ) -> Self {
         let (mut seen, mut words, mut pairs) = (FxHashSet::default(), FxHashSet::default(), vec![]);
-        let mut identical = FxHashSet::default();
+        let (mut identical, mut swapped) = (FxHashSet::default(), 0);
         for (word, translation) in entries {
             words.insert(word);
             if word.to_lowercase() == translation.to_lowercase() {
@@ -78,8 +89,31 @@ impl Lexicon {
             if let Some((a, b)) = source.position(word).zip(target.position(translation)) {
                 pairs.push((a as u32, b as u32));
             }
+            swapped +=
+                usize::from(source.position(translation).and(target.position(word)).is_some());
         }
-        Self { pairs, listed: seen.len(), words: words.len(), identical }
+        Self { pairs, listed: seen.len(), words: words.len(), swapped, identical }
+    }
+
+    /// `93 of 11,977 pairs (0.8 %)`: those that have vectors on both sides.
+    pub fn covered(&self) -> String {
+        let Self { pairs, listed, .. } = self;
+        let share = 100.0 * pairs.len() as f64 / (*listed).max(1) as f64;
+        format!("{} of {listed} pairs ({share:.1} %)", pairs.len())
+    }
+
+    /// A line where so few of its pairs have vectors that it is probably of other languages or of another direction.
+    pub fn remark(&self, path: &Path) -> Option<String> {
+        if self.pairs.len() as f64 >= LOW_COVERAGE * self.listed as f64 {
+            return None;
+        }
+        let covered = self.covered();
+        let why = match self.swapped > self.pairs.len() {
+            true => format!("with its columns swapped, {} would: are they?", self.swapped),
+            false => "is it of these languages, and are words written alike?".to_owned(),
+        };
+        let path = path.display();
+        Some(format!("warning: {path}: only {covered} have vectors on both sides; {why}"))
     }
 
     /// Every source word that has a pair, with all its translations, in the order of the file.
@@ -99,10 +133,17 @@ impl Lexicon {
     /// How much of it is among the pairs that a map was learned from.
     pub fn overlap(&self, learned: &FxHashSet<(u32, u32)>) -> TrainingOverlap {
         let words: FxHashSet<u32> = learned.iter().map(|(source, _)| *source).collect();
-        TrainingOverlap {
-            pairs: self.pairs.iter().filter(|pair| learned.contains(pair)).count(),
-            queries: self.queries().iter().filter(|(source, _)| words.contains(source)).count(),
+        let targets: FxHashSet<u32> = learned.iter().map(|(_, target)| *target).collect();
+        let (mut queries, mut translations) = (0, 0);
+        for (source, of) in self.queries() {
+            if words.contains(&source) {
+                queries += 1;
+            } else if of.iter().any(|target| targets.contains(target)) {
+                translations += 1;
+            }
         }
+        let pairs = self.pairs.iter().filter(|pair| learned.contains(pair)).count();
+        TrainingOverlap { pairs, queries, translations }
     }
 
     /// What is left of it without the source words that a map was learned from.
@@ -206,6 +247,9 @@ pub struct TrainingOverlap {
     pub pairs: usize,
     /// Test words that have a training pair, with whatever translation.
     pub queries: usize,
+    /// Other test words one of whose translations has a training pair, with another word.
+    #[serde(default)]
+    pub translations: usize,
 }
 
 /// A pair of an induced lexicon: two words that are each other's nearest.

@@ -70,6 +70,10 @@ pub struct RetrievalResult {
     /// Test pairs that are among them; none where no map was learned.
     #[serde(default)]
     pub train_overlap: Option<usize>,
+    /// Test pairs whose source sentence, and whose target sentence, stands there, in whatever pair: half of what is asked was
+    /// learned from.
+    #[serde(default)]
+    pub train_overlap_sides: Option<[usize; 2]>,
     /// The accuracy at each layer.
     pub layers: Vec<LayerRetrieval>,
     /// Names every convention that a number depends on.
@@ -252,14 +256,13 @@ pub struct TranslatedRows<'a> {
 }
 
 impl TranslatedRows<'_> {
-    /// How many of its pairs are among other pairs: by their sentences where both have some, else by their vectors.
-    fn overlap(&self, other: &Self) -> Result<usize> {
+    /// How many of its pairs are among other pairs, and how many have a source or a target that some other pair has: by their
+    /// sentences where both have some, else by their vectors.
+    fn overlap(&self, other: &Self) -> Result<(usize, [usize; 2])> {
         if let (Some(own), Some(others)) = (&self.pairs.hashes, &other.pairs.hashes) {
-            let others: FxHashSet<&[u64; 2]> = others.iter().collect();
-            return Ok(own.iter().filter(|pair| others.contains(pair)).count());
+            return Ok(shared(own, others));
         }
-        let others: FxHashSet<_> = other.digests()?.into_iter().collect();
-        Ok(self.digests()?.iter().filter(|pair| others.contains(*pair)).count())
+        Ok(shared(&self.digests()?, &other.digests()?))
     }
 
     /// What tells each pair from any other by its vectors.
@@ -267,6 +270,16 @@ impl TranslatedRows<'_> {
         let (source, target) = (row_digests(self.source)?, row_digests(self.target)?);
         Ok(self.pairs.rows.iter().map(|&row| [source[row], target[row]]).collect())
     }
+}
+
+/// How many pairs are among others, and how many have a side that some other pair has.
+fn shared<K: Hash + Eq>(own: &[[K; 2]], others: &[[K; 2]]) -> (usize, [usize; 2]) {
+    let pairs: FxHashSet<&[K; 2]> = others.iter().collect();
+    let of_side = |side: usize| {
+        let known: FxHashSet<&K> = others.iter().map(|pair| &pair[side]).collect();
+        own.iter().filter(|pair| known.contains(&pair[side])).count()
+    };
+    (own.iter().filter(|pair| pairs.contains(pair)).count(), [of_side(0), of_side(1)])
 }
 
 /// How translations are searched.
@@ -404,12 +417,14 @@ pub fn retrieve(
     };
     let layers = (0..source.layers()).map(retrieve).collect::<Result<_>>()?;
     let candidates = [0, 1].map(|side: usize| pairs.candidates[side].len());
+    let overlap = train.map(|train| test.overlap(&train)).transpose()?;
     let result = RetrievalResult {
         counts: pairs.counts,
         candidates,
         chance: candidates.iter().map(|&count| 0.5 / count as f64).sum(),
         train: train.map(|train| train.pairs.counts),
-        train_overlap: train.map(|train| test.overlap(&train)).transpose()?,
+        train_overlap: overlap.map(|(pairs, _)| pairs),
+        train_overlap_sides: overlap.map(|(_, sides)| sides),
         layers,
         signature: signature(search, train.is_some()),
     };
@@ -596,7 +611,8 @@ mod tests {
         let [test, train] = [of(&["x", "y"]), of(&["x", "z"])];
         let sides = stacks(0..2);
         let rows = |pairs| TranslatedRows { source: &sides[0], target: &sides[1], pairs };
-        assert_eq!(rows(&test).overlap(&rows(&train)).unwrap(), 1);
+        // `b` was learned from with another translation, which is no pair of the test.
+        assert_eq!(rows(&test).overlap(&rows(&train)).unwrap(), (1, [2, 1]));
     }
 
     /// Worked by hand: two sentences have one translation, and one sentence has two.

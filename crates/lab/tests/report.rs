@@ -284,6 +284,21 @@ fn what_was_left_out_is_said() {
     }
 }
 
+/// A test set that shares sentences with training has its score without them beside the one that counts them.
+#[test]
+fn what_training_has_seen_is_said() {
+    let mut records = entities("anchors", &[("default", &[0.75])]);
+    assert!(!ReportPage::of(&records, &[]).html.contains("What was seen before"));
+    for (measure, value) in [("overlap", 283.0), ("f1_without_overlap", 0.625)] {
+        records.push(Record { measure: measure.into(), value, ..records[0].clone() });
+    }
+    let html = ReportPage::of(&records, &[]).html;
+    let table = html.split_once("What was seen before").unwrap().1;
+    for shown in ["283", ".750", ".625"] {
+        assert!(table.contains(shown), "{shown}");
+    }
+}
+
 #[test]
 fn a_page_needs_nothing_from_elsewhere_and_its_names_are_its_own() {
     let (records, notes) = numbers::all();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use text::{LineRules, TextSource, TsvColumns};
+use text::{LineRules, TextSource, TsvColumns, letters};
 
 use crate::error::{Error, Result};
 use crate::parallel::{ParallelSide, read_pair};
@@ -173,11 +173,6 @@ impl SentenceGroups {
         }
         pairs
     }
-}
-
-/// What a sentence says, whatever its punctuation and case.
-fn letters(sentence: &str) -> String {
-    sentence.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ use crate::parallel::{ParallelSide, read};
 pub struct RowFilterConfig {
     /// Parallel text of two languages or more, as [`read`] takes it.
     pub parallel: Vec<(String, String)>,
+    /// Other wordings of the same rows, which are read elsewhere and must fit too.
+    pub beside: Vec<String>,
     /// The columns of sentences of `.tsv` files.
     pub columns: TsvColumns,
     /// Tokens of a sentence at most, without special tokens.
@@ -46,7 +48,11 @@ pub struct RowFilterResult {
 /// # Errors
 /// Where files cannot be read or written, there is not one for each language, or no row is left.
 pub fn filter_rows(config: &RowFilterConfig) -> Result<RowFilterResult> {
-    let sides = read(&config.parallel, &config.columns)?;
+    let beside = config.beside.iter().enumerate();
+    let beside = beside.map(|(number, file)| (format!("beside {number}"), file.clone()));
+    let texts: Vec<(String, String)> = config.parallel.iter().cloned().chain(beside).collect();
+    let mut sides = read(&texts, &config.columns)?;
+    let beside = sides.split_off(sides.len() - config.beside.len());
     if sides.len() != config.out.len() {
         let reason = format!(
             "{} files for {} languages; give one for each, in the order of the languages",
@@ -58,7 +64,7 @@ pub fn filter_rows(config: &RowFilterConfig) -> Result<RowFilterResult> {
     let rows = sides[0].lines.len();
     let fits = |side: &ParallelSide, row: usize| most_tokens(&side.lines[row]) <= config.max_tokens;
     let kept: Vec<usize> =
-        (0..rows).filter(|&row| sides.iter().all(|side| fits(side, row))).collect();
+        (0..rows).filter(|&row| sides.iter().chain(&beside).all(|side| fits(side, row))).collect();
     if kept.is_empty() {
         let reason = format!("none of its {rows} rows is as short as {} tokens", config.max_tokens);
         return Err(Error::input(&sides[0].file, reason, "give shorter sentences"));
@@ -119,12 +125,25 @@ mod tests {
             ("fr".to_owned(), file("fr", "un chat\ndes chats dorment\noui, bien entendu\n")),
         ];
         let out = ["a.txt", "b.txt"].map(|name| folder.path().join(name)).to_vec();
-        let config =
-            RowFilterConfig { parallel, columns: TsvColumns::default(), max_tokens: 9, out };
+        let config = RowFilterConfig {
+            parallel,
+            beside: vec![],
+            columns: TsvColumns::default(),
+            max_tokens: 9,
+            out,
+        };
         let result = filter_rows(&config).unwrap();
         assert_eq!(result.counts, RowCounts { rows: 3, repeated: 0, too_long: 2, used: 1 });
         let read = |at: usize| std::fs::read_to_string(&config.out[at]).unwrap();
         assert_eq!((read(0), read(1)), ("a cat\n".to_owned(), "un chat\n".to_owned()));
+        // Another wording of the rows decides with them, and is not written.
+        let beside = |first: &str| {
+            let beside = vec![file("xx", &format!("{first}\nka\nta\n"))];
+            filter_rows(&RowFilterConfig { beside, ..config.clone() })
+        };
+        assert_eq!(beside("ta").unwrap(), result);
+        let long = beside("UNDENIABLY").unwrap_err().to_string();
+        assert!(long.contains("none of its 3 rows"), "{long}");
         let short = filter_rows(&RowFilterConfig { max_tokens: 1, ..config.clone() });
         assert!(short.unwrap_err().to_string().contains("none of its 3 rows"));
         let one = RowFilterConfig { out: config.out[..1].to_vec(), ..config };

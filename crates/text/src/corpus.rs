@@ -347,7 +347,7 @@ impl RawBlock {
 
 /// The first eight bytes of BLAKE3: among a hundred million sentences, the probability of any
 /// collision is 1 in 4,000.
-fn hash(sentence: &str) -> u64 {
+pub(crate) fn hash(sentence: &str) -> u64 {
     let hash = blake3::hash(sentence.as_bytes());
     u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight of 32 bytes"))
 }

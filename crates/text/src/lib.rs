@@ -35,6 +35,7 @@ mod alter;
 mod batch;
 mod corpus;
 mod error;
+mod exclusion;
 mod mask;
 mod moses;
 mod prepare;
@@ -54,6 +55,9 @@ pub use corpus::{
     Split, Subset,
 };
 pub use error::{Error, Result};
+pub use exclusion::{
+    ExclusionConfig, ExclusionResult, count_without_tests, exclude_tests, letters,
+};
 pub use mask::{MaskSettings, MaskedPositions, Replacements, mask_for_evaluation};
 pub use prepare::{
     Preparation, Preparer, SimplificationTable, TokenizerChoice, WordTokenizer, chinese_words,

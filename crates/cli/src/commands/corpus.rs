@@ -8,6 +8,7 @@ use models::paraphrases::{ParaphraseConfig, ParaphraseResult, find};
 use text::{CorpusSummary, Split, TokenizedCorpusSummary, Vocabulary};
 
 use super::corpus_alter::Alter;
+use super::corpus_exclude::Exclude;
 use super::corpus_filter::Filter;
 use super::texts::{TextFlags, describe_skipped, parse_text, watch_languages, with_threads};
 use crate::failure::Failure;
@@ -32,6 +33,10 @@ pub(crate) enum CorpusCommand {
     /// Leave long rows out of parallel text, so that encoders with different tokenizers read the same sentences.
     #[command(after_help = super::corpus_filter::EXAMPLES)]
     Filter(Filter),
+
+    /// Leave the sentences of tests out of text, so that no encoder is trained on what it is tested on.
+    #[command(after_help = super::corpus_exclude::EXAMPLES)]
+    Exclude(Exclude),
 }
 
 const PARAPHRASE_EXAMPLES: &str = "Example:
@@ -57,6 +62,7 @@ impl CorpusCommand {
             CorpusCommand::Paraphrases(paraphrases) => paraphrases.run(),
             CorpusCommand::Alter(alter) => alter.run(),
             CorpusCommand::Filter(filter) => filter.run(),
+            CorpusCommand::Exclude(exclude) => exclude.run(),
         }
     }
 }

@@ -27,6 +27,11 @@ pub(crate) struct Filter {
         required = true, help_heading = "Input")]
     parallel: Vec<(String, String)>,
 
+    /// Another wording of the same rows, which must be short enough too and is not written: so that several copies of a
+    /// language are measured on the same rows. Repeat for more.
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    beside: Vec<String>,
+
     #[command(flatten)]
     columns: ColumnsFlag,
 
@@ -49,8 +54,9 @@ impl Filter {
         for out in &self.out {
             files::check_new_file(out, self.force)?;
         }
-        let Self { parallel, columns, max_tokens, out, .. } = self;
-        let config = RowFilterConfig { parallel, columns: columns.columns, max_tokens, out };
+        let Self { parallel, beside, columns, max_tokens, out, .. } = self;
+        let columns = columns.columns;
+        let config = RowFilterConfig { parallel, beside, columns, max_tokens, out };
         let result = filter_rows(&config)?;
         let RowFilterResult { out, counts, .. } = &result;
         let files: Vec<String> = out.iter().map(|file| file.display().to_string()).collect();

@@ -520,7 +520,9 @@ impl MapCommand {
             let message = "--dictionary joins two languages; give --vectors twice";
             return Err(Failure::Usage(message.into()));
         };
-        let queries = Lexicon::read(dictionary, source, target)?.queries();
+        let lexicon = Lexicon::read(dictionary, false, source, target)?;
+        lexicon.remark(dictionary).iter().for_each(|line| say!("{line}"));
+        let queries = lexicon.queries();
         let pairs = queries.iter().take(self.limit());
         let pairs: Vec<(u32, u32)> = pairs.map(|(word, found)| (*word, found[0])).collect();
         Ok(vec![

@@ -6,6 +6,7 @@ mod cka;
 mod completions;
 mod corpus;
 mod corpus_alter;
+mod corpus_exclude;
 mod corpus_filter;
 mod data;
 mod demo;

@@ -168,6 +168,16 @@ impl Retrieve {
             let search = RetrievalSearch { measure, steps, device: device.clone(), keep };
             retrieve(test.rows(), train.as_ref().map(VectorPairs::rows), &search)
         })??;
+        if let (Some(pairs), Some(sides)) = (result.train_overlap, result.train_overlap_sides)
+            && sides.iter().any(|side| *side > pairs)
+        {
+            let [source, target] = sides;
+            say!(
+                "warning: of the {} test pairs, {source} have a source sentence and {target} a target sentence that the maps were \
+                 learned from",
+                test.pairs.counts.used
+            );
+        }
         if let Some(seen @ 1..) = result.train_overlap {
             say!(
                 "warning: the maps were learned from {seen} of the {} test pairs: what is found for them is how well they fit, \
@@ -268,6 +278,12 @@ fn in_words(result: &RetrievalResult) -> String {
     }
     if let Some(seen @ 1..) = result.train_overlap {
         let _ = write!(text, "; {seen} of these are test pairs, for which `aligned` is no test");
+    }
+    if let Some([source, target]) = result.train_overlap_sides.filter(|sides| *sides != [0, 0]) {
+        let _ = write!(
+            text,
+            "; {source} source and {target} target sentences of the test are among them"
+        );
     }
     text += "\n\n            raw            centred";
     text += if result.train.is_some() { "          aligned\n" } else { "\n" };

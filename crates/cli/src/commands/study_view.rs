@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lab::build::Build;
-use lab::study::{CPU, StepOutcome, StepPool, Study, StudyObserver, StudyPlan, StudyStep};
+use lab::study::{
+    CPU, StepOutcome, StepPool, Study, StudyObserver, StudyPlan, StudyStep, TEST_COLUMNS,
+};
 use terms::Scale;
 use train::pretrain::count_sentences;
 
@@ -37,15 +39,18 @@ pub(super) fn planned(
     let mut counted = HashMap::new();
     let mut plans = Vec::new();
     for study in studies {
-        let count = &mut |language: &str, files: &[PathBuf], most: u64| {
-            let key = (language.to_owned(), files.to_vec(), most);
+        let count = &mut |language: &str, files: [&[PathBuf]; 2], most: u64| {
+            let key = (language.to_owned(), files.map(<[PathBuf]>::to_vec), most);
             if let Some(&count) = counted.get(&key) {
                 return Ok(count);
             }
-            let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            let [texts, tests] = files.map(|files| {
+                files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>()
+            });
+            let columns = TEST_COLUMNS.parse().expect("two columns");
             let _waiting = Waiting::new(&format!("counting the sentences of {language}"));
-            let count =
-                count_sentences(language, &files, most).map_err(|error| error.to_string())?;
+            let count = count_sentences(language, [&texts, &tests], &columns, most)
+                .map_err(|error| error.to_string())?;
             counted.insert(key, count);
             Ok(count)
         };

@@ -2,17 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use terms::Task;
+
 use super::data::StudyData;
 use super::exhibit::{CaptionedItem, ReportTable, TableCell};
-use super::sections::names::pair_name;
+use super::sections::names::{language_name, pair_name};
 use super::table::grouped;
 use crate::record::Factors;
 
-const COUNTS: [(&str, &str); 4] =
-    [("rows", "read"), ("repeated", "repeated"), ("too_long", "too long"), ("used", "used")];
+const COUNTS: [(&str, &str); 5] = [
+    ("rows", "read"),
+    ("repeated", "repeated"),
+    ("too_long", "too long"),
+    ("in_tests", "of tests"),
+    ("used", "used"),
+];
 
 /// The counts of all systems and seeds, for each column.
-type CountRow = [BTreeSet<u64>; 4];
+type CountRow = [BTreeSet<u64>; COUNTS.len()];
 
 /// Whether sentences were counted, and none was left out.
 pub(super) fn is_complete(data: &StudyData<'_>) -> bool {
@@ -20,16 +27,16 @@ pub(super) fn is_complete(data: &StudyData<'_>) -> bool {
     !counts.is_empty() && !counts.values().any(leaves_out)
 }
 
-/// Whether sentences were repeated or too long.
+/// Whether sentences were repeated, too long or of tests.
 fn leaves_out(row: &CountRow) -> bool {
-    row[1..3].iter().any(|counts| counts.last().is_some_and(|most| *most > 0))
+    row[1..COUNTS.len() - 1].iter().any(|counts| counts.last().is_some_and(|most| *most > 0))
 }
 
 /// A table of the counts of a section's studies; empty where nothing was left out.
 pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
     let caption = "Sentences (or pairs of them) that were read, those equal to an earlier one, those longer than the encoder \
-                   takes (in rows of length: than all encoders of the study take), and those that remain, over all systems and \
-                   seeds.";
+                   takes (in rows of length: than all encoders of the study take), those of text for pretraining that stand in \
+                   the parallel test sets, and those that remain, over all systems and seeds.";
     let apart = unequal(data);
     let remark = match apart.is_empty() {
         true => String::new(),
@@ -39,6 +46,34 @@ pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
         ),
     };
     CaptionedItem::table("What was left out", format!("{caption}{remark}"), table(data))
+}
+
+/// The scores of test sets that share items with training or development files, and their scores without these: a score counts
+/// them, as published ones do. Empty where there are none.
+pub(super) fn seen(data: &StudyData<'_>) -> CaptionedItem {
+    let mut table = ReportTable::new(&["study", "task", "language", "shared items"]);
+    table.heads.extend(["score", "score without them"].map(str::to_owned));
+    let mut counts: BTreeMap<[&str; 3], BTreeSet<u64>> = BTreeMap::new();
+    for record in data.records.iter().filter(|record| record.measure == "overlap") {
+        let factor = |name: &str| record.factors.get(name).map_or("", String::as_str);
+        let place = [&*record.origin.study, factor("task"), factor("language")];
+        counts.entry(place).or_default().insert(record.value as u64);
+    }
+    for ([study, task, language], counts) in counts {
+        let Ok(of) = task.parse::<Task>() else { continue };
+        let factors = [("task", task), ("language", language)];
+        let mut own = data.clone();
+        own.records.retain(|record| record.origin.study == study);
+        let without = own.observations(&format!("{}_without_overlap", of.measure()), &factors);
+        let score = own.observations(of.measure(), &factors).with(&without, |score, _| score);
+        let names = [study, of.title(), &language_name(language)]
+            .map(|text| TableCell::Text(text.to_owned()));
+        let scores = [score, without].map(|scores| TableCell::Ours(scores.sample().mean()));
+        table.rows.push(names.into_iter().chain([range(&counts)]).chain(scores).collect());
+    }
+    let caption = "Test items whose text stands in a training or development file too. Scores count them, as published ones do; \
+                   the last column is without them. Means over all systems and seeds.";
+    CaptionedItem::table("What was seen before", caption, table)
 }
 
 /// Where systems that are compared left out different numbers of long sentences, so that their numbers are of different text:
@@ -86,6 +121,12 @@ fn table(data: &StudyData<'_>) -> ReportTable {
 }
 
 fn languages(factors: &Factors) -> String {
+    // Text of one language, for the encoder of a pair.
+    if let (Some(language), Some(pair), None) =
+        (factors.get("language"), factors.get("pair"), factors.get("direction"))
+    {
+        return format!("{} ({})", language_name(language), pair_name(pair));
+    }
     let of = ["direction", "pair", "language"].into_iter().find_map(|name| factors.get(name));
     of.map_or(String::new(), |codes| pair_name(codes))
 }

@@ -229,7 +229,8 @@ fn fill<'a>(
         let mut exhibits = (section.show)(&id, view);
         let own: Vec<&Vec<Judgement>> = judgements.iter().map(|claim| &claim[number]).collect();
         exhibits.push(answer::quantities(&id, section, &own));
-        exhibits.push(left_out::exhibit(&view.studies(section.studies)));
+        let data = view.studies(section.studies);
+        exhibits.extend([left_out::seen(&data), left_out::exhibit(&data)]);
         let shown_before = |exhibit: &CaptionedItem| exhibit.once && number > 0;
         exhibits.retain(|exhibit| !exhibit.is_empty() && !shown_before(exhibit));
         SettingResults { view, exhibits }

@@ -10,6 +10,7 @@ use terms::{Scale, iso639_3};
 
 use super::error::Result;
 use super::file::LanguageAlteration;
+use super::materials::TEST_COLUMNS;
 use super::step::{CommandArg, StepDraft, StepList};
 
 /// What the altered copy of any language is called.
@@ -31,17 +32,17 @@ impl AlteredText {
     /// Plans the alteration of a language's text in some files, and of its test sentences in a folder of data.
     pub(super) fn plan(
         steps: &mut StepList,
-        (data, texts): (&Path, Vec<PathBuf>),
+        (data, texts): (&Path, Vec<CommandArg>),
         language: &str,
         alteration: &LanguageAlteration,
         (scale, seed): (Scale, u64),
     ) -> Result<Self> {
-        let mut alter = |what: &str, files: Vec<PathBuf>, more: &[&str]| -> Result<CommandArg> {
+        let mut alter = |what: &str, files: Vec<CommandArg>, more: &[&str]| -> Result<CommandArg> {
             let flags = alteration.flags.join(" ");
             let name = format!("alter {what} of {language}, seed {seed} ({flags})");
             let mut draft = StepDraft::new("corpus alter", name);
             for file in files {
-                draft = draft.flag("--text", CommandArg::file(file).after(&format!("{language}=")));
+                draft = draft.flag("--text", file.after(&format!("{language}=")));
             }
             let draft = draft
                 .args(alteration.flags.clone())
@@ -56,7 +57,7 @@ impl AlteredText {
             if scale == Scale::Tiny { &["--sample-size", TINY_SENTENCES] } else { &[] };
         let text = alter("text", texts, sampled)?;
         let test = match tatoeba_file(data, language) {
-            Some(file) => Ok(alter("test sentences", vec![file], &["--lines"])?),
+            Some(file) => Ok(alter("test sentences", vec![CommandArg::file(file)], &["--lines"])?),
             None => Err(format!(
                 "sentences of {language}: there is no {}",
                 data.join(format!("tatoeba/tatoeba.*.{}", iso639_3(language))).display()
@@ -64,7 +65,10 @@ impl AlteredText {
         };
         let xnli = data.join(format!("xnli/dev-{language}.tsv"));
         let train = match xnli.is_file() {
-            true => Ok(alter("other sentences", vec![xnli], &["--lines", "--columns", "1,2"])?),
+            true => {
+                let files = vec![CommandArg::file(&xnli)];
+                Ok(alter("other sentences", files, &["--lines", "--columns", TEST_COLUMNS])?)
+            }
             false => Err(format!("sentences of {language}: there is no {}", xnli.display())),
         };
         Ok(Self { text, test, train })
@@ -86,6 +90,16 @@ impl AlteredText {
         Ok(languages.map(|language| folder.join(&sentences(language))))
     }
 
+    /// The altered sentences that stand, in another alteration of the same language, where this one has a file.
+    pub(super) fn instead_of(&self, file: &CommandArg, other: &Self) -> Option<CommandArg> {
+        let kinds = [(&self.test, &other.test), (&self.train, &other.train)];
+        let kinds =
+            kinds.into_iter().filter_map(|(own, other)| own.as_ref().ok().zip(other.as_ref().ok()));
+        let altered = sentences(COPY);
+        let own = kinds.into_iter().find(|(own, _)| own.join(&altered) == *file)?;
+        Some(own.1.join(&altered))
+    }
+
     /// Other sentences, from which maps are learned.
     pub(super) fn train(&self, languages: [&str; 2]) -> StdResult<[CommandArg; 2], String> {
         let folder = self.train.clone()?;
@@ -98,7 +112,7 @@ fn sentences(language: &str) -> String {
 }
 
 /// Test sentences of a language, with whichever other language they are paired there.
-fn tatoeba_file(data: &Path, language: &str) -> Option<PathBuf> {
+pub(super) fn tatoeba_file(data: &Path, language: &str) -> Option<PathBuf> {
     let ending = format!(".{}", iso639_3(language));
     let entries = std::fs::read_dir(data.join("tatoeba")).into_iter().flatten().flatten();
     let named = |path: &PathBuf| {

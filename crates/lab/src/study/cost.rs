@@ -8,7 +8,7 @@ use terms::{Preset, Scale};
 use super::step::CPU;
 
 /// Seconds that a step of a kind takes on two CPU cores, until one was measured here.
-const TYPICAL: [(&str, f64); 37] = [
+const TYPICAL: [(&str, f64); 38] = [
     ("world generate", 1.5),
     ("pretrain tiny", 75.0),
     ("pretrain tiny real", 85.0),
@@ -26,6 +26,7 @@ const TYPICAL: [(&str, f64); 37] = [
     ("align words", 0.1),
     ("align many", 0.5),
     ("corpus alter", 3.0),
+    ("corpus exclude", 20.0),
     ("corpus filter", 0.1),
     ("align contexts", 1.5),
     ("align contexts real", 2.5),

@@ -19,7 +19,7 @@ use shift::translate::{DirectionSweep, SweepResult, TranslationResult};
 use tasks::ScoreResult;
 use tasks::finetune::TransferResult;
 use terms::{RowCounts, Task};
-use text::VocabularySharing;
+use text::{ExclusionResult, VocabularySharing};
 
 use super::step::{StepId, StudyStep};
 use crate::record::Factors;
@@ -84,6 +84,8 @@ pub enum Extractor {
     Mining,
     /// `corpus filter`: how many rows of parallel text all encoders are measured on; the text says what they are read for.
     RowFilter(&'static str),
+    /// `corpus exclude`: how many sentences of text stand in tests; the text says what is trained on it.
+    TestExclusion(&'static str),
     /// `vocab stats`: the subwords of each language, and those that two share.
     Vocabulary,
 }
@@ -166,6 +168,12 @@ impl Extractor {
                 let result: RowFilterResult = parse(result)?;
                 collector.rows(&result.counts, of, &[]);
             }
+            Extractor::TestExclusion(of) => {
+                let ExclusionResult { rows, in_tests, used, .. } = parse(result)?;
+                for (measure, count) in [("rows", rows), ("in_tests", in_tests), ("used", used)] {
+                    collector.number(measure, &[("of", of)], count as f64);
+                }
+            }
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
             Extractor::Score(task) => collector.score_of(&parse(result)?, *task),
             Extractor::WordAlignment => collector.word_alignment(&parse(result)?),
@@ -244,7 +252,8 @@ impl ResultCollector<'_> {
             self.score(task.measure(), source, &test.name, row, test.score.mean);
             if let Some(others) = &test.without_overlap {
                 let measure = format!("{}_without_overlap", task.measure());
-                self.score("overlap", source, &test.name, row, test.overlap as f64);
+                let seen = test.overlap + test.dev_overlap;
+                self.score("overlap", source, &test.name, row, seen as f64);
                 self.score(&measure, source, &test.name, row, others.mean);
             }
         }
@@ -605,7 +614,8 @@ mod tests {
     fn sentences_that_training_has_are_counted_beside_the_score_of_the_others() {
         let extractor = Extractor::Transfer { task: Task::Ner, source: "qaa".to_owned() };
         let mut result = transfer(Value::Null);
-        result["results"][0]["overlap"] = 283.into();
+        result["results"][0]["overlap"] = 280.into();
+        result["results"][0]["dev_overlap"] = 3.into();
         result["results"][0]["without_overlap"] =
             json!({ "mean": 0.8, "half_width": null, "n": 1 });
         let found = read(extractor, &result).unwrap().measurements;

@@ -2,16 +2,17 @@
 //!
 //! Both are laid out alike, so that recipes need not know which it is.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::result::Result as StdResult;
 
 use terms::{Scale, Task, iso639_3};
 
-use super::altered::{AlteredText, COPY};
+use super::altered::{AlteredText, COPY, tatoeba_file};
 use super::error::{Error, Result};
 use super::file::{InventedLanguages, LanguageAlteration};
-use super::step::{CommandArg, StepDraft, StepList};
+use super::step::{CommandArg, StepDraft, StepId, StepList};
 use super::systems::listed_languages;
 use crate::record::Factors;
 
@@ -84,6 +85,14 @@ pub(super) enum TaskUse {
     Shift,
 }
 
+/// Parts of a dictionary of a target and the source.
+#[derive(Clone)]
+pub(super) struct WordDictionaries<const N: usize> {
+    pub(super) files: [CommandArg; N],
+    /// Whether the source's words stand first.
+    pub(super) reversed: bool,
+}
+
 /// The labelled files of a task.
 pub(super) struct TaskFiles {
     /// Flags of `transfer`.
@@ -102,6 +111,10 @@ pub(super) struct LanguageData {
     /// The target languages.
     pub(super) targets: Vec<String>,
     home: DataLocation,
+    /// Of each real language with tests, and of its text of another domain: the step that leaves the tests' sentences out.
+    without_tests: BTreeMap<(String, bool), StepId>,
+    /// Of an altered language: its other alterations.
+    altered_beside: Vec<AlteredText>,
     /// Of one language compared with itself: the two wordings of its test sentences.
     paraphrases: Option<Rc<ParallelFiles>>,
 }
@@ -136,6 +149,8 @@ impl LanguageData {
             source: code(0),
             targets: (1..count).map(code).collect(),
             home: DataLocation::World { folder, other_domain, languages: count, all_dictionaries },
+            without_tests: BTreeMap::new(),
+            altered_beside: Vec::new(),
             paraphrases: None,
         })
     }
@@ -146,7 +161,44 @@ impl LanguageData {
         let source = languages.next().unwrap_or_default();
         let home = DataLocation::Folder(data.to_owned());
         let targets = languages.collect();
-        Self { factors: Factors::new(), source, targets, home, paraphrases: None }
+        let (factors, without_tests) = (Factors::new(), BTreeMap::new());
+        let altered_beside = Vec::new();
+        Self { factors, source, targets, home, without_tests, altered_beside, paraphrases: None }
+    }
+
+    /// The same, with steps that leave the sentences of parallel tests out of its text.
+    pub(super) fn without_tests(mut self, steps: &mut StepList) -> Result<Self> {
+        for language in self.languages().map(str::to_owned).collect::<Vec<_>>() {
+            let other = self.other_text_path(&language).into_iter().collect();
+            for (other_domain, texts) in [(false, self.text_paths(&language)), (true, other)] {
+                let files = [texts, self.test_paths(&language)];
+                if let Some(step) = exclude_tests(steps, &language, other_domain, files)? {
+                    self.without_tests.insert((language.clone(), other_domain), step);
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// Files with the sentences of a real language that hidden states are compared on, or maps are learned from: those of
+    /// its own pairs, so that a file of another language changes nothing.
+    pub(super) fn test_paths(&self, language: &str) -> Vec<PathBuf> {
+        let Some(data) = self.data() else { return Vec::new() };
+        let of_pair = |target: &String| {
+            let [own, source] = self.tatoeba_names(target);
+            match language {
+                language if language == self.source => Some(source),
+                language => (language == target).then_some(own),
+            }
+        };
+        let xnli = ["dev", "test"].map(|part| format!("xnli/{part}-{language}.tsv"));
+        let names = self.targets.iter().filter_map(of_pair).chain(xnli);
+        names.map(|name| data.join(name)).filter(|file| file.is_file()).collect()
+    }
+
+    /// The step that leaves tests out of a language's text, perhaps of another domain, where there is one.
+    pub(super) fn test_exclusion(&self, language: &str, other_domain: bool) -> Option<StepId> {
+        self.without_tests.get(&(language.to_owned(), other_domain)).copied()
     }
 
     /// A real language beside an altered copy of itself, made by steps.
@@ -165,9 +217,44 @@ impl LanguageData {
         if texts.is_empty() {
             return Err(real.no_text(language));
         }
+        let mut tests = real.test_paths(language);
+        tests.extend(tatoeba_file(data, language));
+        let files = [texts.clone(), tests];
+        let step = exclude_tests(steps, language, false, files)?;
+        let texts = match step {
+            Some(step) => vec![StepList::made(step, WITHOUT_TESTS)],
+            None => texts.into_iter().map(CommandArg::file).collect(),
+        };
         let text = AlteredText::plan(steps, (data, texts), language, alteration, (scale, seed))?;
         let (factors, home) = (alteration.factors.clone(), DataLocation::Altered(text));
-        Ok(Self { factors, home, ..real })
+        let without_tests = step.map(|step| ((language.to_owned(), false), step));
+        Ok(Self { factors, home, without_tests: without_tests.into_iter().collect(), ..real })
+    }
+
+    /// Tells the alterations of each language of one another.
+    pub(super) fn introduce(choices: &mut [Self]) {
+        let altered = |one: &Self| match &one.home {
+            DataLocation::Altered(text) => Some((one.source.clone(), text.clone())),
+            _ => None,
+        };
+        let all: Vec<_> = choices.iter().map(altered).collect();
+        for (number, one) in choices.iter_mut().enumerate() {
+            let others = all.iter().enumerate().filter(|(other, _)| *other != number);
+            let others = others.filter_map(|(_, other)| other.as_ref());
+            let of_same = others.filter(|(source, _)| *source == one.source);
+            one.altered_beside = of_same.map(|(_, text)| text.clone()).collect();
+        }
+    }
+
+    /// The same rows as those of some files in the other alterations of the language.
+    pub(super) fn beside(&self, sentences: &ParallelFiles) -> Vec<CommandArg> {
+        match (&self.home, sentences) {
+            (DataLocation::Altered(own), ParallelFiles::Sides { target, .. }) => {
+                let others = self.altered_beside.iter();
+                others.filter_map(|other| own.instead_of(target.first()?, other)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The source language beside itself, written en′, on two wordings of the same sentences.
@@ -292,12 +379,15 @@ impl LanguageData {
             DataLocation::World { folder, .. } => {
                 vec![folder.join(&format!("text/{language}.base.txt"))]
             }
-            DataLocation::Folder(data) if other_domain => {
-                vec![CommandArg::file(data.join(other_text(language)))]
-            }
             DataLocation::Altered(altered) => vec![altered.text(language)],
-            DataLocation::Folder(_) => {
-                self.text_paths(language).into_iter().map(CommandArg::file).collect()
+            DataLocation::Folder(data) => {
+                match (self.test_exclusion(language, other_domain), other_domain) {
+                    (Some(step), _) => vec![StepList::made(step, WITHOUT_TESTS)],
+                    (None, true) => vec![CommandArg::file(data.join(other_text(language)))],
+                    (None, false) => {
+                        self.text_paths(language).into_iter().map(CommandArg::file).collect()
+                    }
+                }
             }
         }
     }
@@ -513,7 +603,7 @@ impl LanguageData {
                 let [a, b] = altered.train(languages)?;
                 Ok(Rc::new(ParallelFiles::lines(a, b)))
             }
-            DataLocation::Folder(_) => self.xnli(target, &["dev", "test"], BOTH),
+            DataLocation::Folder(_) => self.xnli(target, &["dev", "test"], TEST_COLUMNS),
         }
     }
 
@@ -522,7 +612,7 @@ impl LanguageData {
     pub(super) fn compared_sentences(&self, target: &str) -> StdResult<Rc<ParallelFiles>, String> {
         match self.data().filter(|_| self.paraphrases.is_none()) {
             None => self.test_sentences(target),
-            Some(_) => self.xnli(target, &["dev", "test"], BOTH),
+            Some(_) => self.xnli(target, &["dev", "test"], TEST_COLUMNS),
         }
     }
 
@@ -551,22 +641,44 @@ impl LanguageData {
             let file = self.existing(&[format!("xnli/dev-{language}.tsv")])?;
             flags.extend(["--text".into(), file.after(&format!("{language}="))]);
         }
-        flags.extend(["--columns".into(), BOTH.into()]);
+        flags.extend(["--columns".into(), TEST_COLUMNS.into()]);
         Some(flags)
     }
 
-    /// A MUSE dictionary from a target to the source: `0-5000` to train, `5000-6500` to test.
-    pub(super) fn dictionary(&self, target: &str, part: &str) -> StdResult<CommandArg, String> {
+    /// Parts of a MUSE dictionary from a target to the source, `0-5000` to train, `5000-6500` to test; where some are
+    /// missing, those from the source to the target, which are to be reversed.
+    pub(super) fn dictionaries<const N: usize>(
+        &self,
+        target: &str,
+        parts: [&str; N],
+    ) -> StdResult<WordDictionaries<N>, String> {
         if let DataLocation::Altered(altered) = &self.home {
             // All words of the text: no map is learned from them.
-            return match part {
-                "5000-6500" => Ok(altered.dictionary()),
-                _ => Err(format!("words of {target}: there is no dictionary to learn a map from")),
+            return match parts.contains(&"0-5000") {
+                false => Ok(WordDictionaries {
+                    files: parts.map(|_| altered.dictionary()),
+                    reversed: false,
+                }),
+                true => {
+                    Err(format!("words of {target}: there is no dictionary to learn a map from"))
+                }
             };
         }
-        let name = format!("muse/{target}-{}.{part}.txt", self.source);
-        let lost = || format!("words of {target}: there is no {}", self.shown(&name));
-        self.existing(std::slice::from_ref(&name)).ok_or_else(lost)
+        let name = |from: &str, to: &str, part: &str| format!("muse/{from}-{to}.{part}.txt");
+        let source = self.source.as_str();
+        for (from, to, reversed) in [(target, source, false), (source, target, true)] {
+            let files = parts.map(|part| self.existing(&[name(from, to, part)]));
+            if files.iter().all(Option::is_some) {
+                let files = files.map(|file| file.expect("all are there"));
+                return Ok(WordDictionaries { files, reversed });
+            }
+        }
+        let missing = [(target, source), (source, target)].map(|(from, to)| {
+            let mut names = parts.iter().map(|part| name(from, to, part));
+            let name = names.find(|name| self.existing(std::slice::from_ref(name)).is_none());
+            self.shown(&name.unwrap_or_default())
+        });
+        Err(format!("words of {target}: there is no {} (reversed: no {})", missing[0], missing[1]))
     }
 
     /// The dictionary to test translation from the source into a target, where there is one.
@@ -631,7 +743,7 @@ impl LanguageData {
         }
         // The source's side first, as in a file of pairs.
         let pair = [self.source.as_str(), target];
-        let mut words = self.xnli(target, &["dev", "test"], BOTH)?.columns();
+        let mut words = self.xnli(target, &["dev", "test"], TEST_COLUMNS)?.columns();
         for (language, part) in pair.into_iter().flat_map(|one| [(one, "dev"), (one, "test")]) {
             let file = self.existing(&[format!("xnli/{part}-{language}.tsv")]);
             let named = file.map(|file| file.after(&format!("{language}=")));
@@ -681,7 +793,34 @@ pub fn xnli_languages(data: &Path, models: &[(String, PathBuf)]) -> Result<Vec<S
 }
 
 /// The columns of XNLI's files that hold sentences: premises and hypotheses.
-const BOTH: &str = "1,2";
+pub const TEST_COLUMNS: &str = "1,2";
+
+/// The file of a step's folder that holds text without the sentences of tests.
+const WITHOUT_TESTS: &str = "text.txt.zst";
+
+/// Plans the step that leaves the sentences of tests out of a language's text; none where there is no text, or no test.
+fn exclude_tests(
+    steps: &mut StepList,
+    language: &str,
+    other_domain: bool,
+    [texts, tests]: [Vec<PathBuf>; 2],
+) -> Result<Option<StepId>> {
+    if texts.is_empty() || tests.is_empty() {
+        return Ok(None);
+    }
+    let domain = if other_domain { " of another domain" } else { "" };
+    let name = format!("text of {language}{domain} without test sentences");
+    let mut draft = StepDraft::new("corpus exclude", name);
+    for text in texts {
+        draft = draft.flag("--text", CommandArg::file(text).after(&format!("{language}=")));
+    }
+    for test in tests {
+        draft = draft.flag("--exclude", CommandArg::file(test));
+    }
+    let draft =
+        draft.flag("--columns", TEST_COLUMNS).flag("--out", CommandArg::here(WITHOUT_TESTS));
+    steps.add(draft).map(Some)
+}
 
 /// The name of a real language's text of another domain.
 fn other_text(language: &str) -> String {

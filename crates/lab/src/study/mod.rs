@@ -34,7 +34,7 @@ pub use file::{
     System, SystemKind,
 };
 pub use laboratory::{Laboratory, PlanStatus, shell_line};
-pub use materials::xnli_languages;
+pub use materials::{TEST_COLUMNS, xnli_languages};
 pub use one_off::{ONE_OFF, OWN_SCALE, OneOffOrigin};
 pub use pack::{PackSummary, UnpackSummary, pack, unpack};
 pub use plan::StudyPlan;

@@ -44,8 +44,13 @@ impl StudyPlan {
         count: &'a mut SentenceCounter<'a>,
     ) -> Result<Self> {
         let (steps, sizes) = (StepList::on(device), CorpusSizes::new(count));
-        let mut planner =
-            StudyPlanner { steps, sizes, extractions: Vec::new(), skipped: Vec::new() };
+        let mut planner = StudyPlanner {
+            steps,
+            sizes,
+            extractions: Vec::new(),
+            skipped: Vec::new(),
+            left_out: 0,
+        };
         let (settings, longest) = (study.at(scale), common_positions(study, scale));
         for (number, &seed) in settings.seeds.as_ref().unwrap_or(&study.seeds).iter().enumerate() {
             for system in study.compared() {
@@ -147,13 +152,22 @@ fn choices(
 ) -> Result<Vec<LanguageData>> {
     let choices: Vec<LanguageData> = match &study.real {
         Some(real) => {
-            let real_ones =
-                real.choices().map(|languages| Ok(LanguageData::real(&real.data, &languages)));
-            let steps = &mut planner.steps;
-            let altered = study.altered().map(|(language, alteration)| {
-                LanguageData::altered(steps, (&real.data, language), &alteration, (scale, seed))
-            });
-            real_ones.chain(altered).collect::<Result<_>>()?
+            let (data, steps) = (&real.data, &mut planner.steps);
+            let mut choices = Vec::new();
+            for languages in real.choices() {
+                let real = LanguageData::real(data, &languages);
+                // A model that is given is trained on text that is not here.
+                choices.push(match system.model {
+                    SystemKind::Given => real,
+                    _ => real.without_tests(steps)?,
+                });
+            }
+            for (language, alteration) in study.altered() {
+                let (text, kind) = ((data.as_path(), language), (scale, seed));
+                choices.push(LanguageData::altered(steps, text, &alteration, kind)?);
+            }
+            LanguageData::introduce(&mut choices);
+            choices
         }
         None => {
             let one = [InventedLanguages::default()];
@@ -185,6 +199,8 @@ pub(super) struct StudyPlanner<'a> {
     pub(super) sizes: CorpusSizes<'a>,
     extractions: Vec<Extraction>,
     skipped: Vec<String>,
+    /// How often a line was kept about what is left out, the same one or another.
+    left_out: usize,
 }
 
 impl StudyPlanner<'_> {
@@ -216,8 +232,30 @@ impl StudyPlanner<'_> {
         found.map_err(|line| self.leave_out(line)).ok()
     }
 
+    /// Reads how many sentences of tests were left out of the text that an encoder is trained on.
+    pub(super) fn read_test_exclusions(
+        &mut self,
+        scene: &EvaluationContext<'_>,
+        languages: &[&str],
+        other_domain: bool,
+    ) {
+        for language in languages {
+            let other = other_domain && *language != scene.materials.source;
+            let Some(step) = scene.materials.test_exclusion(language, other) else { continue };
+            let of = if other { "pretraining, other domain" } else { "pretraining" };
+            let mut factors = scene.materials.factors.clone();
+            // The source's text belongs to the first pair, as its scores do.
+            let of_source = *language == scene.materials.source;
+            let target = if of_source { &scene.materials.targets[0] } else { *language };
+            factors.insert("pair".to_owned(), scene.materials.pair(target));
+            factors.insert("language".to_owned(), (*language).to_owned());
+            self.read_once(step, Extractor::TestExclusion(of), scene.seed, factors);
+        }
+    }
+
     /// Keeps a line about what is left out, once.
     pub(super) fn leave_out(&mut self, line: String) {
+        self.left_out += 1;
         if !self.skipped.contains(&line) {
             self.skipped.push(line);
         }
@@ -266,8 +304,8 @@ impl EvaluationContext<'_> {
         layers
     }
 
-    /// Parallel sentences of a target and the source without those that some encoder of the study might not read whole, so that
-    /// all are measured on the same ones; none where files are missing. Invented sentences are short.
+    /// Parallel sentences of a target and the source without those that some encoder of the study might not read whole, in
+    /// whichever alteration of a language, so that all are measured on the same ones; none where files are missing. Invented sentences are short.
     pub(super) fn comparable(
         &self,
         planner: &mut StudyPlanner<'_>,
@@ -284,6 +322,12 @@ impl EvaluationContext<'_> {
         let draft =
             StepDraft::new("corpus filter", format!("sentences that all encoders read, {pair}"))
                 .args(sentences.flags("--parallel", (target, source)))
+                .args(
+                    self.materials
+                        .beside(&sentences)
+                        .into_iter()
+                        .flat_map(|file| ["--beside".into(), file]),
+                )
                 .args(sentences.columns())
                 // Two are special tokens.
                 .flag("--max-tokens", longest.saturating_sub(2).max(1).to_string())
@@ -339,7 +383,7 @@ impl EvaluationContext<'_> {
             if self.finetuning_only && !evaluation.is_finetuned() {
                 continue;
             }
-            let before = (planner.extractions.len(), planner.skipped.len());
+            let before = (planner.extractions.len(), planner.left_out);
             match evaluation {
                 StudyEvaluation::Transfer(task) => {
                     recipes::transfer(planner, scene, system, made, *task)?;
@@ -373,8 +417,8 @@ impl EvaluationContext<'_> {
                     recipes::word_alignment(planner, scene, system, made)?;
                 }
             }
-            // Where a file was missing, a line says so already.
-            if (planner.extractions.len(), planner.skipped.len()) == before {
+            // Where a file was missing, a line says so already, perhaps since an earlier system.
+            if (planner.extractions.len(), planner.left_out) == before {
                 skipped.push(evaluation.name());
             }
         }
@@ -548,9 +592,12 @@ mod tests {
         };
         refused("text/fr.wiki.txt.zst", "text of fr: ");
         refused("text/en.lit.txt.zst", "text of en: ");
-        refused("xnli/test-fr.tsv", "data of Transfer task: Nli source: en condition=default ");
-        refused("xnli/test-fr.tsv", "`--test fr ");
-        std::fs::remove_file(moved.join("xnli/test-fr.tsv")).unwrap();
+        let test = "ud/fr_gsd-ud-test.conllu";
+        refused(test, "data of Transfer task: Parse source: en condition=default ");
+        refused(test, "`--test fr ");
+        // The text of the encoders has none of these sentences.
+        refused("xnli/test-fr.tsv", "--exclude ");
+        std::fs::remove_file(moved.join(test)).unwrap();
         enter(&moved, 2).unwrap();
     }
 
@@ -600,7 +647,7 @@ mod tests {
                 scale,
                 CPU,
                 &mut |language, files, most| {
-                    assert!(files[0].ends_with(format!("text/{language}.wiki.txt.zst")));
+                    assert!(files[0][0].ends_with(format!("text/{language}.wiki.txt.zst")));
                     counted += 1;
                     Ok(most.min(if language == "fr" { french } else { 938_160 }))
                 },
@@ -680,7 +727,9 @@ mod tests {
         assert!(linking.contains("bitext.en-fr.tsv --tokenizer auto"), "{linking}");
         let maps = find(&plan, "align contexts");
         assert!(maps.contains("--parallel en-fr=") && maps.contains("--onto en"), "{maps}");
-        let mapped = |extraction: &&Extraction| extraction.factors["system"].ends_with("-aligned");
+        let mapped = |extraction: &&Extraction| {
+            extraction.factors.get("system").is_some_and(|system| system.ends_with("-aligned"))
+        };
         // Four systems, four seeds, two tasks, three layers.
         assert_eq!(plan.extractions.iter().filter(mapped).count(), 4 * 4 * 6);
     }
@@ -862,6 +911,81 @@ mod tests {
         assert!(commands.iter().all(|one| !one.starts_with("corpus filter")));
     }
 
+    /// Test sets are drawn from the collections that text to train on is of.
+    #[test]
+    fn no_encoder_is_trained_on_sentences_that_it_is_tested_on() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        for (name, scale) in
+            [("domain", Scale::Small), ("new-language", Scale::Tiny), ("align-words", Scale::Tiny)]
+        {
+            let study = Study { seeds: vec![1], ..real(folder.path(), name) };
+            let plan = planned(&study, scale).unwrap();
+            let commands = commands(&plan);
+            let of = |verb: &str| {
+                commands.iter().filter(|one| one.starts_with(verb)).collect::<Vec<_>>()
+            };
+            let excluded = of("corpus exclude");
+            for language in ["en", "fr"] {
+                let own = |one: &&&String| one.contains(&format!("--text {language}="));
+                let iso = terms::iso639_3(language);
+                let tests = [
+                    "tatoeba/tatoeba.fra-eng.".to_owned() + iso,
+                    format!("xnli/dev-{language}.tsv"),
+                    format!("xnli/test-{language}.tsv"),
+                ];
+                let whole = |one: &&String| tests.iter().all(|test| one.contains(test.as_str()));
+                assert!(excluded.iter().any(|one| own(&one)), "{name}: {commands:#?}");
+                assert!(excluded.iter().filter(own).all(|one| whole(one)), "{name}: {excluded:#?}");
+                let said = |one: &Extraction| {
+                    matches!(one.extractor, Extractor::TestExclusion(_))
+                        && one.factors["language"] == language
+                };
+                assert!(plan.extractions.iter().any(said), "{name}, {language}");
+            }
+            for verb in ["pretrain", "vocab train", "corpus prepare", "vectors word2vec", "words"] {
+                assert!(
+                    of(verb).iter().all(|one| !one.contains("/text/")),
+                    "{name}: {:#?}",
+                    of(verb)
+                );
+            }
+        }
+    }
+
+    /// A file that is missing is missing for every system, and a dictionary has two directions.
+    #[test]
+    fn what_is_skipped_names_the_file_that_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        let mut study = Study { seeds: vec![1], ..real(folder.path(), "anchors") };
+        study.evaluate = vec![
+            StudyEvaluation::Retrieval,
+            StudyEvaluation::AlignWords,
+            StudyEvaluation::Transfer(Task::Ner),
+        ];
+        let file = |name: &str| folder.path().join(name);
+        for part in ["0-5000", "5000-6500"] {
+            let name = |pair: &str| file(&format!("muse/{pair}.{part}.txt"));
+            std::fs::rename(name("fr-en"), name("en-fr")).unwrap();
+        }
+        let plan = planned(&study, Scale::Tiny).unwrap();
+        assert!(plan.skipped.is_empty(), "{:?}", plan.skipped);
+        let aligned: Vec<String> =
+            commands(&plan).into_iter().filter(|one| one.starts_with("align words")).collect();
+        let whole = |one: &String| one.contains("en-fr.0-5000.txt") && one.contains(" --reversed");
+        assert!(!aligned.is_empty() && aligned.iter().all(whole), "{aligned:?}");
+        std::fs::remove_file(file("muse/en-fr.5000-6500.txt")).unwrap();
+        ["dev", "test"].iter().for_each(|part| {
+            std::fs::remove_file(file(&format!("ner/panx-{part}-fr.tsv"))).unwrap()
+        });
+        let skipped = planned(&study, Scale::Tiny).unwrap().skipped;
+        assert_eq!(skipped.len(), 2, "{skipped:?}");
+        let names = ["muse/fr-en.0-5000.txt", "no ", "muse/en-fr.5000-6500.txt"];
+        assert!(names.iter().all(|name| skipped[0].contains(name)), "{skipped:?}");
+        assert!(skipped[1].contains("ner of fr: there is no"), "{skipped:?}");
+    }
+
     /// The reverse of a test dictionary is none: each direction has its own where there is a file.
     #[test]
     fn each_direction_of_real_languages_has_its_own_test_dictionary() {
@@ -911,14 +1035,17 @@ mod tests {
         };
         // Of each of two copies: text, test sentences, and others to learn a map from.
         assert_eq!((with("corpus alter", ""), with("corpus alter", "--order inverted")), (6, 3));
-        assert_eq!(with("corpus alter", "text/en.tatoeba.txt.zst --lowercase"), 2);
-        assert_eq!(with("corpus alter", "text/en.wiki.txt.zst"), 0, "another text");
+        assert_eq!(with("corpus alter", "/text.txt.zst --lowercase"), 2);
+        assert_eq!(with("corpus exclude", "text/en.tatoeba.txt.zst --exclude"), 1);
+        assert_eq!(with("corpus exclude", "text/en.wiki.txt.zst"), 0, "another text");
         assert_eq!(with("corpus alter", "tatoeba/tatoeba.fra-eng.eng"), 2);
         let systems = study("en").systems.len();
         assert_eq!(with("pretrain", "--set text.prepared=true"), 2 * systems);
         assert_eq!(with("retrieve", "--parallel xx=step-"), 2 * systems);
         assert_eq!(levels(&plan, "pair"), ["en-xx"]);
         assert_eq!(levels(&plan, "order"), ["inverted", "same"]);
+        // The rows of each are those that both copies have short enough.
+        assert_eq!((with("corpus filter", ""), with("corpus filter", "--beside step-")), (4, 4));
     }
 
     /// A model that is given needs no training, has the depth that it says, and of several folders each is a seed.
@@ -1116,7 +1243,7 @@ mod tests {
         for (name, all) in [("domain", 0), ("table-1", 1)] {
             let study = Study { seeds: vec![1], ..real(folder.path(), name) };
             let plan = StudyPlan::of(&study, Scale::Small, CPU, &mut |_, files, most| {
-                let docs = files[0].display().to_string().contains("docs");
+                let docs = files[0][0].display().to_string().contains("docs");
                 Ok(most.min(if docs { 300_000 } else { 700_000 }))
             });
             let plan = plan.unwrap();

@@ -24,12 +24,13 @@ pub struct StepCommand {
 
 /// Every command that steps run, in alphabetical order.
 #[rustfmt::skip]
-pub const COMMANDS: [StepCommand; 25] = [
+pub const COMMANDS: [StepCommand; 26] = [
     StepCommand { verb: "align contexts", revision: 2, device: true, threads: true },
     StepCommand { verb: "align many", revision: 2, device: true, threads: true },
     StepCommand { verb: "align words", revision: 2, device: true, threads: true },
     StepCommand { verb: "cka", revision: 2, device: true, threads: true },
     StepCommand { verb: "corpus alter", revision: 1, device: false, threads: true },
+    StepCommand { verb: "corpus exclude", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus filter", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus paraphrases", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus prepare", revision: 1, device: false, threads: true },
@@ -42,7 +43,7 @@ pub const COMMANDS: [StepCommand; 25] = [
     StepCommand { verb: "shift sweep", revision: 3, device: true, threads: true },
     StepCommand { verb: "shift translate", revision: 1, device: true, threads: true },
     StepCommand { verb: "similarity", revision: 2, device: true, threads: true },
-    StepCommand { verb: "transfer", revision: 3, device: true, threads: true },
+    StepCommand { verb: "transfer", revision: 4, device: true, threads: true },
     StepCommand { verb: "vectors glove", revision: 2, device: false, threads: true },
     StepCommand { verb: "vectors word2vec", revision: 2, device: false, threads: true },
     StepCommand { verb: "vocab stats", revision: 1, device: false, threads: false },

@@ -10,9 +10,9 @@ use super::file::System;
 use super::materials::LanguageData;
 use super::plan::OTHER_DOMAIN;
 
-/// Counts the sentences of a language in some files of raw text, up to a maximum.
+/// Counts the sentences of a language in some files of raw text, without those of other files, which are tests, up to a maximum.
 pub type SentenceCounter<'a> =
-    dyn FnMut(&str, &[PathBuf], u64) -> std::result::Result<u64, String> + 'a;
+    dyn FnMut(&str, [&[PathBuf]; 2], u64) -> std::result::Result<u64, String> + 'a;
 
 /// The smaller size; text of no more than that has no larger one.
 const SMALLER: Preset = Preset::Sentences200k;
@@ -74,10 +74,13 @@ impl<'a> CorpusSizes<'a> {
         let mut sizes = Vec::new();
         for language in &materials.targets {
             let other = materials.other_text_path(language)?;
-            let key = (other.display().to_string(), u64::MAX);
+            let tests = materials.test_paths(language);
+            let key = (format!("{} {tests:?}", other.display()), u64::MAX);
             let of_other = match self.known.get(&key) {
                 Some(&there) => there,
-                None => (self.count)(language, &[other], u64::MAX).map_err(Error::Text)?,
+                None => {
+                    (self.count)(language, [&[other], &tests], u64::MAX).map_err(Error::Text)?
+                }
             };
             self.known.insert(key, of_other);
             sizes.push((language.clone(), self.there(materials, language, of_other)?));
@@ -99,12 +102,13 @@ impl<'a> CorpusSizes<'a> {
         if files.is_empty() {
             return Err(materials.no_text(language));
         }
-        // All pairs of a study are of one folder.
-        let key = (language.to_owned(), most);
+        let tests = materials.test_paths(language);
+        // All pairs of a study are of one folder, and each has its own tests.
+        let key = (format!("{language} {tests:?}"), most);
         if let Some(&there) = self.known.get(&key) {
             return Ok(there);
         }
-        let there = (self.count)(language, &files, most).map_err(Error::Text)?;
+        let there = (self.count)(language, [&files, &tests], most).map_err(Error::Text)?;
         self.known.insert(key, there);
         Ok(there)
     }

@@ -267,6 +267,7 @@ fn pretrain(
         false => draft.args(flags),
     };
     let seed = (scene.seed + 1000 * another).to_string();
+    planner.read_test_exclusions(scene, languages, system.preset == OTHER_DOMAIN);
     let draft = draft.args(system.flags.clone()).flag("--seed", seed);
     let draft = share_text(planner, draft)?;
     let run = planner.add(draft.flag("--out", CommandArg::here("run")).resumes("run"))?;
@@ -293,6 +294,7 @@ fn extend(
     if system.model == SystemKind::Rehearsed {
         draft = draft.args(materials.text_flags(known, false)?);
     }
+    planner.read_test_exclusions(scene, &[*new], false);
     let texts = materials.text(new, false);
     if texts.is_empty() {
         return Err(materials.no_text(new));

@@ -55,7 +55,7 @@ pub struct SettingResult {
     pub dev: f64,
     /// Its scores on every test set.
     pub tests: BTreeMap<String, ScoreResult>,
-    /// The same without the items that training has too, of the sets that hold such.
+    /// The same without the items that training or development has too, of the sets that hold such.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub without_overlap: BTreeMap<String, ScoreResult>,
     /// The same for languages that were shifted, with the weight that was chosen.
@@ -81,7 +81,10 @@ pub struct TestResult {
     pub majority: Option<f64>,
     /// Items of the set whose text stands in what was trained on; the score counts them, as published ones do.
     pub overlap: usize,
-    /// The score without these; none where there are none, or nothing else.
+    /// Others whose text stands in what the epoch, the setting or a weight was chosen on.
+    #[serde(default)]
+    pub dev_overlap: usize,
+    /// The score without all of these; none where there are none, or nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_overlap: Option<Estimate>,
 }

@@ -733,7 +733,8 @@ impl GridRun<'_> {
                 score,
                 chance: task.chance(labels),
                 majority,
-                overlap: set.overlap,
+                overlap: set.overlap.trained,
+                dev_overlap: set.overlap.chosen,
                 without_overlap: set.novel.as_ref().and_then(|_| {
                     mean_of_best(done, |setting| setting.without_overlap[&set.name].value())
                 }),

@@ -26,13 +26,23 @@ pub(super) struct LabelledSet {
     pub examples: Vec<Example>,
     /// Its sizes, and what was done to long inputs.
     pub metadata: SetMetadata,
-    /// Of a test set, items whose text stands in what is trained on: WikiAnn has the same sentences in its parts.
-    pub overlap: usize,
+    /// Of a test set, items whose text stands in what is trained on or chosen on: WikiAnn has the same sentences in its
+    /// parts, and so have two halves of a file.
+    pub overlap: SeenItems,
     /// The others, where there are both.
     pub novel: Option<NovelItems>,
 }
 
-/// The items of a test set whose text training does not have.
+/// Items of a test set whose text is no test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SeenItems {
+    /// It stands in what is trained on.
+    pub trained: usize,
+    /// It does not, and stands in what the epoch, the setting or a weight is chosen on.
+    pub chosen: usize,
+}
+
+/// The items of a test set whose text stands neither in what is trained on nor in what is chosen on.
 pub(super) struct NovelItems {
     /// Their numbers in the set.
     items: Vec<usize>,
@@ -117,6 +127,7 @@ impl LabelledSets {
     pub(super) fn read(config: &TransferConfig, source: &dyn TokenSource) -> Result<Self> {
         let train = read_train(config)?;
         let trained: HashSet<String> = train.texts().into_iter().collect();
+        let mut chosen: HashSet<String> = HashSet::new();
         let seen = train.labels();
         let labels = LabelSet::new(seen.iter().map(|(label, _)| label.as_str()));
         let set = |name: String, of: &SetConfig, file: Box<dyn LabelledFile>| {
@@ -129,17 +140,20 @@ impl LabelledSets {
         let train = set("train".to_owned(), &config.train, train)?;
         let of_dev = |dev: &SetConfig, file| set(format!("{} (dev)", dev.language), dev, file);
         let dev = of_dev(&config.dev, dev)?;
+        chosen.extend(dev.labelled.texts());
         for of in config.shift.iter().flat_map(|shift| &shift.devs) {
             let target = targets.iter_mut().find(|target| target.name == of.language);
             let target = target.expect("the configuration was checked");
-            target.dev = Some(of_dev(of, read(config, of)?)?);
+            let dev = of_dev(of, read(config, of)?)?;
+            chosen.extend(dev.labelled.texts());
+            target.dev = Some(dev);
         }
         let names = names(&config.tests);
         refuse_twice(&names)?;
         let each = names.into_iter().zip(&config.tests).zip(tests);
         let tests = each.map(|((name, of), file)| {
             let mut test = set(name, of, file)?;
-            test.find_overlap(&trained, || read(config, of))?;
+            test.find_overlap([&trained, &chosen], || read(config, of))?;
             Ok(test)
         });
         let tests: Vec<LabelledSet> = tests.collect::<Result<_>>()?;
@@ -250,20 +264,34 @@ impl LabelledSet {
         let segmented_words = labelled.segmented_words();
         let items = labelled.items();
         let metadata = SetMetadata { items, tokens, split, truncated, unseen, segmented_words };
-        Ok(Self { name, language, labelled, examples, metadata, overlap: 0, novel: None })
+        Ok(Self {
+            name,
+            language,
+            labelled,
+            examples,
+            metadata,
+            overlap: SeenItems::default(),
+            novel: None,
+        })
     }
 
-    /// Counts the items whose text is trained on; `again` reads the file once more, to score the others by themselves.
+    /// Counts the items whose text is trained on or chosen on; `again` reads the file once more, to score the others by
+    /// themselves.
     fn find_overlap(
         &mut self,
-        trained: &HashSet<String>,
+        [trained, chosen]: [&HashSet<String>; 2],
         again: impl FnOnce() -> Result<Box<dyn LabelledFile>>,
     ) -> Result<()> {
         let texts = self.labelled.texts();
-        let items: Vec<usize> =
-            (0..texts.len()).filter(|&item| !trained.contains(&texts[item])).collect();
-        self.overlap = texts.len() - items.len();
-        if self.overlap > 0 && !items.is_empty() {
+        let mut items = Vec::new();
+        for (item, text) in texts.iter().enumerate() {
+            match (trained.contains(text), chosen.contains(text)) {
+                (true, _) => self.overlap.trained += 1,
+                (false, true) => self.overlap.chosen += 1,
+                (false, false) => items.push(item),
+            }
+        }
+        if items.len() < texts.len() && !items.is_empty() {
             let mut labelled = again()?;
             labelled.select(&items);
             self.novel = Some(NovelItems { items, labelled });
@@ -305,8 +333,11 @@ impl LabelledSet {
         if truncated > 0 {
             notes.push(format!("{truncated} of {items} {unit} {}", self.labelled.truncation()));
         }
-        if self.overlap > 0 {
-            notes.push(format!("{} of {items} {unit} stand in the training file", self.overlap));
+        let SeenItems { trained, chosen } = self.overlap;
+        for (seen, file) in [(trained, "the training file"), (chosen, "a development file")] {
+            if seen > 0 {
+                notes.push(format!("{seen} of {items} {unit} stand in {file}"));
+            }
         }
         if unseen > 0 {
             notes.push(format!("{unseen} labels that training never saw count as mistakes"));

@@ -11,7 +11,8 @@ use tensor::{Indices, Params, Spans};
 use text::{
     BatchPrefetcher, BatchSettings, BpeSettings, CodeSwitch, Corpus, Dictionary, LanguageText,
     LineRules, MlmBatches, MlmEvaluation, Preparation, Preparer, Selection, Split, Subset,
-    TextSource, TokenizedCorpus, Vocabulary, WordCounts, WordTokenizer,
+    TextSource, TokenizedCorpus, TsvColumns, Vocabulary, WordCounts, WordTokenizer,
+    count_without_tests,
 };
 
 use super::config::PretrainConfig;
@@ -263,8 +264,17 @@ pub(super) fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Resul
     })
 }
 
-/// How many sentences a run would read from files of a language's raw text, up to `most`.
-pub fn count_sentences(language: &str, files: &[String], most: u64) -> text::Result<u64> {
+/// How many sentences a run would read from files of a language's raw text, up to `most`: without those of tests, in these
+/// columns of `.tsv` files, where there are some.
+pub fn count_sentences(
+    language: &str,
+    [files, tests]: [&[String]; 2],
+    columns: &TsvColumns,
+    most: u64,
+) -> text::Result<u64> {
+    if !tests.is_empty() {
+        return count_without_tests(language, [files, tests], columns, most);
+    }
     let raw = Preparation {
         split: true,
         words: WordTokenizer::for_language(language),
@@ -366,8 +376,12 @@ mod tests {
             path.display().to_string()
         };
         let files = [file("a", "It rains. We stay.\n\nWhy?\n"), file("b", "Nobody knows.\n")];
-        assert_eq!(count_sentences("en", &files, 100).unwrap(), 4);
-        assert_eq!(count_sentences("en", &files, 3).unwrap(), 3);
-        assert!(count_sentences("en", &[file("c", "\n")], 3).is_err());
+        let count = |files: &[String], tests: &[String], most| {
+            count_sentences("en", [files, tests], &TsvColumns::default(), most)
+        };
+        assert_eq!(count(&files, &[], 100).unwrap(), 4);
+        assert_eq!(count(&files, &[], 3).unwrap(), 3);
+        assert_eq!(count(&files, &[file("test", "it rains\n")], 100).unwrap(), 3);
+        assert!(count(&[file("c", "\n")], &[], 3).is_err());
     }
 }

@@ -144,8 +144,9 @@ impl Many {
 
 fn describe(result: &AlignManyResult) -> String {
     let AlignManyResult { languages, hub, dim, loss_hub, losses, train_pairs, .. } = result;
+    let listed: usize = result.train_listed.iter().sum();
     let mut text = format!(
-        "{} languages in the space of {hub} ({dim} dimensions), from {} dictionaries of {} pairs\n\
+        "{} languages in the space of {hub} ({dim} dimensions), from {} dictionaries of {listed} pairs, {} of them with vectors\n\
          mean squared distance of dictionary pairs: {loss_hub:.4} onto the hub, {:.4} together ({} rounds)\n",
         languages.len(),
         train_pairs.len(),

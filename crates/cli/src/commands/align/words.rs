@@ -58,6 +58,10 @@ pub(crate) struct Words {
     #[arg(long, value_name = "FILE", requires = "target", help_heading = "Input")]
     test_dictionary: Option<PathBuf>,
 
+    /// The dictionaries go from --target to --source: read their columns the other way round.
+    #[arg(long, requires = "target", help_heading = "Input")]
+    reversed: bool,
+
     /// Read the N most frequent words of each side, which stand first.
     #[arg(long, value_name = "N", default_value_t = 200_000, help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
@@ -275,6 +279,7 @@ impl Words {
             target: self.target.clone(),
             dictionary: self.dictionary.clone(),
             test_dictionary: self.test_dictionary.clone(),
+            reversed: self.reversed,
             init: self.init.map(MapInit::from),
             map: self.map.clone(),
             refine: self.refine,

@@ -10,7 +10,13 @@ pub(super) fn in_words(result: &AlignWordsResult) -> String {
     let target = result.target_words.map_or(String::new(), |words| format!(" x {words}"));
     let mut text = format!("{}{target} words, {} dimensions", result.source_words, result.dim);
     match result.train_pairs {
-        Some(pairs) => _ = write!(text, ", map learned from {pairs} pairs"),
+        Some(pairs) => {
+            let _ = write!(text, ", map learned from {pairs} pairs");
+            if let Some(listed) = result.train_listed {
+                let share = 100.0 * pairs as f64 / listed.max(1) as f64;
+                let _ = write!(text, " of {listed} in the dictionary ({share:.1} %)");
+            }
+        }
         None => _ = write!(text, ", init: {}", result.init.name()),
     }
     if let Some(last) = result.rounds.last() {
@@ -39,7 +45,9 @@ pub(super) fn in_words(result: &AlignWordsResult) -> String {
         text += &row("  whole vocabulary", accuracy);
         text += &row(&format!("  {} candidates", candidates.words), candidates.accuracy);
     }
-    if let Some(overlap) = result.train_overlap.filter(|overlap| overlap.queries > 0) {
+    if let Some(overlap) =
+        result.train_overlap.filter(|overlap| overlap.queries + overlap.translations > 0)
+    {
         text += &seen(overlap, accuracy, result.unseen);
     }
     let (words, pairs) = (share(words, "source words"), share(pairs, "pairs"));
@@ -52,17 +60,27 @@ fn seen(
     accuracy: LookupAccuracy,
     unseen: Option<LookupAccuracy>,
 ) -> String {
-    let TrainingOverlap { pairs, queries } = overlap;
-    match unseen {
-        None => format!(
-            "the map was learned from all of these {queries} words ({pairs} pairs): this is how well it fits, and no test\n"
+    let TrainingOverlap { pairs, queries, translations } = overlap;
+    let others = match translations {
+        0 => String::new(),
+        _ => format!(
+            "of {translations} other words a translation was learned from, with another word\n"
         ),
-        Some(unseen) => format!(
-            "the map was learned from {queries} of these {} words ({pairs} pairs); the others:\n{}",
-            accuracy.queries,
-            row("  whole vocabulary", unseen)
-        ),
+    };
+    if queries == 0 {
+        return others;
     }
+    others
+        + &match unseen {
+            None => format!(
+                "the map was learned from all of these {queries} words ({pairs} pairs): this is how well it fits, and no test\n"
+            ),
+            Some(unseen) => format!(
+                "the map was learned from {queries} of these {} words ({pairs} pairs); the others:\n{}",
+                accuracy.queries,
+                row("  whole vocabulary", unseen)
+            ),
+        }
 }
 
 fn row(label: &str, accuracy: LookupAccuracy) -> String {

@@ -243,7 +243,15 @@ impl SweepOver {
                 _ => continue,
             };
             let pairs = dictionary.entries.iter().map(|(a, b, _)| (a.as_str(), b.as_str()));
-            return Ok(GoldTranslations::new(model, from, to, pairs)?);
+            let words: std::collections::BTreeSet<&str> = pairs.clone().map(|(a, _)| a).collect();
+            let gold = GoldTranslations::new(model, from, to, pairs)?;
+            say!(
+                "{file}: {} of {} words of {from} are one subword, as is a translation ({:.1} %)",
+                gold.len(),
+                words.len(),
+                100.0 * gold.len() as f64 / words.len().max(1) as f64
+            );
+            return Ok(gold);
         }
         Ok(GoldTranslations::default())
     }

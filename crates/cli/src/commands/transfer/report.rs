@@ -77,7 +77,7 @@ fn score_rows(result: &TransferResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// A line for each test set that shares sentences with the training file, with the score of its others.
+/// A line for each test set that shares sentences with the training file or with development files, with the score of its others.
 fn overlaps(result: &TransferResult) -> String {
     let line = |test: &TestResult| {
         let of = result.sets.get(&test.name).map_or(0, |set| set.items);
@@ -85,10 +85,15 @@ fn overlaps(result: &TransferResult) -> String {
             Some(score) => format!("{} without them: {}", result.task.unit(), mean(score)),
             None => "no other is there".to_owned(),
         };
-        let (name, count) = (&test.name, test.overlap);
-        format!("  {name}: {count} of {of} items stand in what was trained on too; {others}\n")
+        let seen = [(test.overlap, "trained"), (test.dev_overlap, "chosen")];
+        let seen = seen.iter().filter(|(count, _)| *count > 0);
+        let seen: Vec<String> = seen
+            .map(|(count, how)| format!("{count} of {of} items stand in what was {how} on too"))
+            .collect();
+        format!("  {}: {}; {others}\n", test.name, seen.join(", "))
     };
-    result.results.iter().filter(|test| test.overlap > 0).map(line).collect()
+    let shares = |test: &&TestResult| test.overlap + test.dev_overlap > 0;
+    result.results.iter().filter(shares).map(line).collect()
 }
 
 /// How to resume a run that is not done.

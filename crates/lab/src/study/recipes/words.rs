@@ -4,6 +4,7 @@ use super::two_languages;
 use crate::study::error::Result;
 use crate::study::extraction::Extractor;
 use crate::study::file::{System, SystemKind};
+use crate::study::materials::WordDictionaries;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem, words_of};
@@ -76,7 +77,8 @@ pub(in crate::study) fn align_words(
     made: &PlannedSystem,
 ) -> Result<()> {
     for target in &scene.materials.targets {
-        let Some(dictionaries) = planner.found(dictionaries(scene, target)) else { continue };
+        let found = scene.materials.dictionaries(target, ["0-5000", "5000-6500"]);
+        let Some(dictionaries) = planner.found(found) else { continue };
         let of_tables = common_words(planner, scene, target, SystemKind::Monolingual)?;
         for (layer, from, to) in word_files(planner, scene, system, made, target)? {
             let spaces = WordSpaces { target, layer, files: [from, to], common: of_tables.clone() };
@@ -120,12 +122,15 @@ pub(in crate::study) fn align_many(
             draft = draft.flag("--vectors", of_source.after(&format!("{source}=")));
         }
         draft = draft.flag("--vectors", of_target.after(&format!("{target}=")));
-        let Some([train, test]) = planner.found(dictionaries(scene, target)) else { return Ok(()) };
-        let pair = format!("{target}-{source}=");
+        let found = materials.dictionaries(target, ["0-5000", "5000-6500"]);
+        let Some(WordDictionaries { files: [train, test], reversed }) = planner.found(found) else {
+            return Ok(());
+        };
+        let pair = if reversed { materials.pair(target) } else { format!("{target}-{source}") };
         draft = draft
-            .flag("--dictionary", train.after(&pair))
-            .flag("--test-dictionary", test.after(&pair));
-        if let Some(test) = materials.opposite_test(target) {
+            .flag("--dictionary", train.after(&format!("{pair}=")))
+            .flag("--test-dictionary", test.after(&format!("{pair}=")));
+        if let Some(test) = materials.opposite_test(target).filter(|_| !reversed) {
             let pair = format!("{}=", materials.pair(target));
             draft = draft.flag("--test-dictionary", test.after(&pair));
         }
@@ -146,15 +151,6 @@ pub(in crate::study) fn align_many(
     let step = planner.add(draft.flag("--hub", source))?;
     planner.read(step, Extractor::AlignMany, scene.seed, scene.factors(system, &[]));
     Ok(())
-}
-
-/// The dictionaries that a map is learned from and tested on; the error says which is missing.
-fn dictionaries(
-    scene: &EvaluationContext<'_>,
-    target: &str,
-) -> std::result::Result<[CommandArg; 2], String> {
-    let part = |part: &str| scene.materials.dictionary(target, part);
-    Ok([part("0-5000")?, part("5000-6500")?])
 }
 
 /// The word vectors of the study's system of another kind, of a target and of the source, whose words are the common
@@ -192,7 +188,7 @@ fn align(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,
     system: &System,
-    [train, test]: &[CommandArg; 2],
+    WordDictionaries { files: [train, test], reversed }: &WordDictionaries<2>,
     WordSpaces { target, layer, files: [from, to], common }: &WordSpaces<'_>,
 ) -> Result<()> {
     let at = layer.as_ref().map_or(String::new(), |layer| format!(", layer {layer}"));
@@ -205,6 +201,9 @@ fn align(
             .flag("--target", to.clone())
             .flag("--dictionary", train.clone())
             .flag("--test-dictionary", test.clone());
+        if *reversed {
+            draft = draft.arg("--reversed");
+        }
         if let Some([source, target]) = common {
             draft =
                 draft.flag("--source-words", source.clone()).flag("--target-words", target.clone());
@@ -227,20 +226,24 @@ pub(in crate::study) fn word_retrieval(
     made: &PlannedSystem,
 ) -> Result<()> {
     for target in &scene.materials.targets {
-        let Some(test) = planner.found(scene.materials.dictionary(target, "5000-6500")) else {
+        let found = scene.materials.dictionaries(target, ["5000-6500"]);
+        let Some(WordDictionaries { files: [test], reversed }) = planner.found(found) else {
             continue;
         };
         let files = word_files(planner, scene, system, made, target)?;
         let middle = files.len() / 2;
         let Some((_, from, to)) = files.into_iter().nth(middle) else { continue };
         let name = scene.name(&format!("word retrieval, {target}"), system);
-        let draft = StepDraft::new("align words", name)
+        let mut draft = StepDraft::new("align words", name)
             .flag("--source", from)
             .flag("--target", to)
             .flag("--init", "none")
             .flag("--normalize", "none")
             .flag("--retrieval", "nn")
             .flag("--test-dictionary", test);
+        if reversed {
+            draft = draft.arg("--reversed");
+        }
         let step = planner.add(draft)?;
         let pair = scene.materials.pair(target);
         let factors = scene.factors(system, &[("language", target), ("pair", &pair)]);
