@@ -215,7 +215,7 @@ fn entities_are_taken_from_archives_in_an_archive() {
     refused(folder, &get("fr", "page.html"), 1, &["page.html: is a page of HTML, and no data"]);
     fs::write(folder.join("text.txt"), "Not here.").unwrap();
     refused(folder, &get("fr", "text.txt"), 1, &["is neither a zip archive nor a tar.gz"]);
-    refused(folder, &get("fr", "none.zip"), 1, &["none.zip: cannot read"]);
+    refused(folder, &get("fr", "none.zip"), 1, &["none.zip: does not exist"]);
 }
 
 const SENTENCES: &str = "La première phrase.\nLa deuxième phrase.\n";

@@ -150,7 +150,7 @@ fn a_cause_is_printed_once_and_a_remedy_fits_it() {
     refused(folder, &train("en=cut.zst"), 1, "cut short or damaged");
     refused(folder, &train("en=."), 1, ".: is a folder");
     std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
-    refused(folder, &train("en=bad.txt"), 1, "set `tolerant`");
+    refused(folder, &train("en=bad.txt"), 1, "give --tolerant");
     let long = [&train("en=fr.txt")[..], &["--longest-line", "5"]].concat();
     refused(folder, &long, 1, "raise `longest_line`");
 }
@@ -185,7 +185,7 @@ fn what_is_wrong_is_said_with_its_place() {
     assert!(!folder.join("v").exists());
     let tolerated = done(folder, &[&bad[..], &["--tolerant", "--merges", "9"]].concat());
     assert_eq!(tolerated["languages"][0]["report"]["skipped"]["invalid"], 1);
-    refused(folder, &bad, 2, "exists; name another output, or set `force`");
+    refused(folder, &bad, 2, "exists; name another output, or give --force");
     done(folder, &[&bad[..], &["--tolerant", "--merges", "9", "--force"]].concat());
     let prepare = ["corpus", "prepare", "--vocab", "v", "--out", "c", "--text"];
     refused(folder, &[&prepare[..], &["fr=fr.txt"]].concat(), 2, "no language `fr`");

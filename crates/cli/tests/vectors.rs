@@ -265,7 +265,7 @@ fn words_that_the_text_lacks_are_made_of_their_n_grams() {
     assert!(!words.contains(&"xyz"));
     refused(folder, &train("word2vec", &["--also", "also.txt", "--out", "o.vec"]), 2, "--ngrams");
     let none = ["--ngrams", "2-4", "--also", "none.txt", "--out", "o.vec"];
-    refused(folder, &train("word2vec", &none), 1, "none.txt: cannot open");
+    refused(folder, &train("word2vec", &none), 1, "none.txt: does not exist");
     fs::write(folder.join("two.txt"), "cats\nnew york\n").unwrap();
     let two = ["--ngrams", "2-4", "--also", "two.txt", "--out", "o.vec"];
     refused(folder, &train("word2vec", &two), 2, "two.txt:2: `new york` is more than one word");
@@ -297,7 +297,7 @@ fn formats_are_converted_there_and_back() {
     refused(folder, &named, 2, "h.vec.gz: vectors are written plain");
     // Nothing is replaced unasked, pipes are files, and formats of other programs are named.
     let again = ["vectors", "convert", "a.vec", "--out", "e.vec"];
-    refused(folder, &again, 2, "e.vec: exists; name another output, or set `force`");
+    refused(folder, &again, 2, "e.vec: exists; name another output, or give --force");
     done(folder, &[&again[..], &["--force"]].concat());
     let piped = reading(folder, &["vectors", "convert", "-", "--out", "-"], &text);
     assert_eq!(String::from_utf8(piped.stdout).unwrap(), text);

@@ -112,7 +112,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// What was refused, and what to do about it.
 fn refusal(doing: &str, source: &io::Error) -> String {
-    let reads = ["open", "read", "look at", "list"].iter().any(|read| doing.starts_with(read));
+    let reads = ["open", "read", "look at", "list"].contains(&doing);
     match source.kind() {
         io::ErrorKind::NotFound if reads => "does not exist; check the path".to_owned(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -177,7 +177,7 @@ fn refuse_records(path: &Path) -> Result<()> {
 }
 
 /// What the columns of a `.tsv` file are called in its header, beside the codes of languages.
-const COLUMN_NAMES: [&str; 22] = [
+const COLUMN_NAMES: [&str; 23] = [
     "sentence",
     "sentence1",
     "sentence2",
@@ -195,6 +195,7 @@ const COLUMN_NAMES: [&str; 22] = [
     "translation",
     "premise",
     "hypothesis",
+    "hypo",
     "label",
     "gold_label",
     "score",
