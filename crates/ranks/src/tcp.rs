@@ -384,11 +384,11 @@ fn accept_all(
             wait = Duration::ZERO;
             ask(stream, &strangers, secret, &sender);
         }
-        if let Ok(newcomer) = newcomers.recv_timeout(wait) {
-            if let Some(arrival) = welcome(newcomer, placement, secret, &arrived)? {
-                let rank = arrival.rank;
-                arrived[rank] = Some(arrival);
-            }
+        if let Ok(newcomer) = newcomers.recv_timeout(wait)
+            && let Some(arrival) = welcome(newcomer, placement, secret, &arrived)?
+        {
+            let rank = arrival.rank;
+            arrived[rank] = Some(arrival);
         }
         check()?;
         if Instant::now() > until {
