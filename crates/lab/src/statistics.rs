@@ -6,26 +6,25 @@ use std::f64::consts::PI;
 use text::RandomStreams;
 
 /// The one-sided p of a mean over a bound: the probability that Student's t with n - 1 degrees of freedom exceeds that of
-/// these numbers. None of a single number. Numbers that do not vary are certain, and equal to the bound only up to rounding.
+/// these numbers. None of a single number, and of numbers without spread: nothing says how far their mean is from another draw's.
 pub fn t_test_above(numbers: &[f64], bound: f64) -> Option<f64> {
-    let n = numbers.len() as f64;
-    if numbers.len() < 2 {
+    if !varies(numbers) {
         return None;
     }
+    let n = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / n;
-    let excess = mean - bound;
-    if excess.abs() < 1e-9 {
-        return Some(0.5);
-    }
     let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    Some(t_upper_tail(excess / (variance / n).sqrt(), numbers.len() - 1))
+    Some(t_upper_tail((mean - bound) / (variance / n).sqrt(), numbers.len() - 1))
+}
+
+/// Whether numbers differ by more than rounding.
+pub fn varies(numbers: &[f64]) -> bool {
+    let highest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    numbers.iter().any(|number| highest - number > 1e-9)
 }
 
 /// The probability that Student's t exceeds a value (Abramowitz & Stegun 26.7.3 and 26.7.4, finite sums).
 fn t_upper_tail(t: f64, freedom: usize) -> f64 {
-    if t.is_infinite() {
-        return if t > 0.0 { 0.0 } else { 1.0 };
-    }
     let angle = (t.abs() / (freedom as f64).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();
     // Terms from cos⁰ (even) or cos¹ (odd) up to the power freedom - 2.
@@ -74,6 +73,8 @@ pub struct RankTest {
     pub p: f64,
     /// The share of permutations that do not exceed it.
     pub p_reverse: f64,
+    /// The smallest share that any result could have had: with three items 1/6, so that nothing could be significant.
+    pub least: f64,
 }
 
 /// The rank correlation of two variables over the same items in one or several blocks, such as encoders in seeds and pairs of
@@ -141,11 +142,19 @@ struct PermutationCounts {
     all: u64,
     reached: u64,
     not_exceeded: u64,
+    /// The greatest sum, and the greatest negative one, with how many permutations have it.
+    extremes: [(f64, u64); 2],
 }
 
 impl PermutationCounts {
     fn of(observed: f64) -> Self {
-        Self { observed, all: 0, reached: 0, not_exceeded: 0 }
+        Self {
+            observed,
+            all: 0,
+            reached: 0,
+            not_exceeded: 0,
+            extremes: [(f64::NEG_INFINITY, 0); 2],
+        }
     }
 
     /// Equal sums are equal up to rounding only.
@@ -153,11 +162,23 @@ impl PermutationCounts {
         self.all += 1;
         self.reached += u64::from(sum >= self.observed - 1e-9);
         self.not_exceeded += u64::from(sum <= self.observed + 1e-9);
+        for (extreme, sum) in self.extremes.iter_mut().zip([sum, -sum]) {
+            match sum - extreme.0 {
+                more if more > 1e-9 => *extreme = (sum, 1),
+                as_much if as_much > -1e-9 => extreme.1 += 1,
+                _ => {}
+            }
+        }
     }
 
     fn test(self) -> RankTest {
         let share = |count: u64| count as f64 / self.all as f64;
-        RankTest { rho: self.observed, p: share(self.reached), p_reverse: share(self.not_exceeded) }
+        RankTest {
+            rho: self.observed,
+            p: share(self.reached),
+            p_reverse: share(self.not_exceeded),
+            least: share(self.extremes[0].1.min(self.extremes[1].1)),
+        }
     }
 }
 
@@ -225,6 +246,9 @@ mod tests {
         let ordered = [1.0, 2.0, 3.0];
         let shares = |test: RankTest| (test.p, test.p_reverse);
         assert_eq!(shares(test(&ordered, &ordered)), (1.0 / 6.0, 1.0));
+        // Items that share ranks are exchanged for nothing: of six orders two are the best.
+        let least = |y: &[f64]| test(&ordered, y).least;
+        assert_eq!([least(&[3.0, 1.0, 2.0]), least(&[0.0, 1.0, 0.0])], [1.0 / 6.0, 1.0 / 3.0]);
         // Of the six orders one correlates better, and one other as well.
         assert_eq!(shares(test(&ordered, &[1.0, 3.0, 2.0])), (0.5, 5.0 / 6.0));
         assert_eq!(spearman(&[1.0, 1.0, 1.0], &[1.0, 2.0, 3.0]), None);
@@ -282,10 +306,9 @@ mod tests {
         let t = 0.11 * 3_f64.sqrt() / 0.01;
         assert!((p - (0.5 - t / (2.0 * (2.0 + t * t).sqrt()))).abs() < 1e-12, "{p}");
         assert_eq!(t_test_above(&[0.5], 0.0), None);
-        assert_eq!(t_test_above(&[1.0, 1.0], 0.5), Some(0.0));
-        assert_eq!(t_test_above(&[1.0, 1.0], 1.5), Some(1.0));
-        // 0.1 + 0.2 is not quite 0.3, and still no evidence.
-        assert_eq!(t_test_above(&[0.1 + 0.2, 0.1 + 0.2], 0.3), Some(0.5));
+        assert_eq!(t_test_above(&[1.0, 1.0], 0.5), None);
+        // 0.1 + 0.2 is not quite 0.3, and that is no spread.
+        assert_eq!(t_test_above(&[0.1 + 0.2, 0.3, 0.3], 0.2), None);
     }
 
     /// Against `p.adjust(p, "BH")` of R.

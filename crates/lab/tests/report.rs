@@ -361,8 +361,8 @@ fn numbers_decide_what_is_said() {
         let report = ReportPage::of(&records, &[]);
         ["Transfer does", "More anchors"].map(|start| finding(&report, "anchors", start).verdict)
     };
-    assert_eq!(verdict(&[0.79, 0.80, 0.78], &[0.85, 0.86, 0.84]), ["holds", "holds"]);
-    assert_eq!(verdict(&[0.30, 0.31, 0.29], &[0.20, 0.21, 0.19]), ["fails", "fails"]);
+    assert_eq!(verdict(&[0.79, 0.80, 0.78], &[0.85, 0.87, 0.84]), ["holds", "holds"]);
+    assert_eq!(verdict(&[0.30, 0.31, 0.29], &[0.20, 0.22, 0.19]), ["fails", "fails"]);
     assert_eq!(verdict(&[0.80, 0.40, 0.90], &[0.70, 0.60, 0.80]), ["inconclusive", "inconclusive"]);
     assert_eq!(verdict(&[], &[0.85, 0.86, 0.84]), ["not tested", "not tested"]);
 }
@@ -617,7 +617,7 @@ fn middle_layers_are_those_in_the_middle() {
                 let number = layer.to_string();
                 let noise = 0.001 * (seed * layer as u64 % 3) as f64;
                 for (system, value) in
-                    [("monolingual-aligned", score(layer)), ("untrained-aligned", 0.1)]
+                    [("monolingual-aligned", score(layer)), ("untrained-aligned", 0.1 + noise)]
                 {
                     let factors = [
                         ("system", system),
@@ -648,6 +648,7 @@ fn conditions_of_a_shift_are_not_averaged() {
                 ("layer", "1"),
                 ("alpha", "1"),
             ];
+            let rate = rate * (0.9 + 0.05 * seed as f64);
             records.push(record("language-shift", seed, "conversion_rate", &factors, rate));
             records.push(record("language-shift", seed, "bleu1", &factors, rate / 2.0));
         }

@@ -102,8 +102,10 @@ impl ReportSummary {
         let count =
             |verdict: &str| self.findings.iter().filter(|one| one.verdict == verdict).count();
         let mut verdicts = vec!["holds", "fails", "inconclusive", "not measured", "not tested"];
-        // Too few seeds for a verdict; said where it is so.
-        verdicts.extend(["two seeds", "one seed"].into_iter().filter(|seeds| count(seeds) > 0));
+        // No spread, too few units or too few seeds for a verdict; said where it is so.
+        verdicts.extend(
+            ["no test", "two seeds", "one seed"].into_iter().filter(|seeds| count(seeds) > 0),
+        );
         let mut lines: Vec<String> =
             verdicts.iter().map(|verdict| format!("{verdict:<16}{}", count(verdict))).collect();
         if !self.missing.is_empty() {

@@ -592,7 +592,7 @@ impl MadeUp {
                     false => 0.02,
                 };
                 let rate =
-                    if weight > 0.0 { (weight * (0.4 + 0.3 * depth)).min(0.98) } else { 0.0 };
+                    if weight > 0.0 { (weight * (0.4 + 0.3 * depth)).min(0.98) } else { 0.003 };
                 // An untrained encoder predicts tokens of any language, whatever is added.
                 let values = match learned {
                     true => [rate, hit, 0.9 * hit, 0.01, 0.005],

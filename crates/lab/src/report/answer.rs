@@ -44,6 +44,7 @@ fn stated(section: &ReportSection, lines: &[Judgement]) -> String {
             let first = lines.first().map_or(Verdict::NotTested, |line| line.verdict);
             let because = match first {
                 Verdict::NotMeasured => "not measured here",
+                Verdict::NoTest => "no test here",
                 Verdict::TwoSeeds | Verdict::OneSeed => "too few seeds for a verdict",
                 Verdict::NotTested => return section.title.to_owned(),
                 _ => "inconclusive",
@@ -84,6 +85,7 @@ pub(super) fn quantities(
         (count(Verdict::Fails), "fail"),
         (count(Verdict::Inconclusive), "inconclusive"),
         (count(Verdict::NotMeasured), "not measured"),
+        (count(Verdict::NoTest), "without a test"),
     ];
     let words: Vec<String> = parts
         .iter()
@@ -111,6 +113,7 @@ fn quantity(claim: &PaperClaim, lines: &[Judgement]) -> Option<Chart> {
                 Verdict::Holds => 2,
                 Verdict::Fails => 1,
                 Verdict::Inconclusive => 4,
+                Verdict::NoTest => 3,
                 _ => 6,
             },
             dashed: false,

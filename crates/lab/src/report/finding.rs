@@ -10,15 +10,16 @@
 //! - A quantity that an untrained encoder has as well does not measure what was learned: where the interval of the
 //!   difference to the untrained encoder ([`Control`]) includes 0, the verdict is *not measured*. A quantity that is worse than
 //!   the untrained encoder's can fail, and cannot hold.
-//! - Fewer than three seeds give no verdict.
-//! - Where encoders or conditions are ranked, they are what is permuted: seeds that repeat the same encoders are one sample of
-//!   them, and their agreement is no evidence that other encoders would be ranked alike.
+//! - Fewer than three seeds give no verdict, and there is *no test* of numbers that are the same in every seed.
+//! - Where a finding is about encoders, languages or pairs of real languages, they are what is permuted: seeds that repeat
+//!   the same ones are one sample of them, and their agreement is no evidence about others. Of three or four no permutation
+//!   reaches 5 %: there is *no test*.
 //! - Where the quantity is that of the best layer, weight or system, the other seeds select it (leave-one-out,
 //!   `observations::chosen_by_others`): the maximum of several would exceed any bound by selection alone.
 
 use super::data::SettingView;
 use super::observations::{Observations, SeedSample};
-use crate::statistics::{RankTest, benjamini_hochberg, t_test_above};
+use crate::statistics::{RankTest, benjamini_hochberg, t_test_above, varies};
 use terms::Estimate;
 
 /// The rate of false discoveries and of wrong directions together.
@@ -151,6 +152,8 @@ pub(super) enum Evidence {
         /// The number of seeds behind each of them.
         seeds: usize,
     },
+    /// A quantity, seed by seed, that compares so few languages that no permutation of them could be significant.
+    TooFew(SeedSample),
     /// The quantity is undefined: its reference shows no effect itself.
     Void(&'static str),
     /// There are no other seeds to select the layer, weight or system by.
@@ -170,6 +173,8 @@ pub(super) enum Verdict {
     Inconclusive,
     /// A system that learned nothing does as well.
     NotMeasured,
+    /// There is no spread, or there are too few units, to judge by.
+    NoTest,
     /// Two seeds.
     TwoSeeds,
     /// One seed.
@@ -179,11 +184,12 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Holds,
         Self::Fails,
         Self::Inconclusive,
         Self::NotMeasured,
+        Self::NoTest,
         Self::TwoSeeds,
         Self::OneSeed,
         Self::NotTested,
@@ -195,6 +201,7 @@ impl Verdict {
             Verdict::Fails => "fails",
             Verdict::Inconclusive => "inconclusive",
             Verdict::NotMeasured => "not measured",
+            Verdict::NoTest => "no test",
             Verdict::TwoSeeds => "two seeds",
             Verdict::OneSeed => "one seed",
             Verdict::NotTested => "not tested",
@@ -208,6 +215,7 @@ impl Verdict {
             Verdict::Fails => "\u{2717}",
             Verdict::Inconclusive => "?",
             Verdict::NotMeasured => "=",
+            Verdict::NoTest => "\u{2205}",
             Verdict::TwoSeeds => "2",
             Verdict::OneSeed => "1",
             Verdict::NotTested => "\u{2013}",
@@ -221,7 +229,9 @@ impl Verdict {
             Verdict::Fails => "fails",
             Verdict::Inconclusive => "inconclusive",
             Verdict::NotMeasured => "not-measured",
-            Verdict::TwoSeeds | Verdict::OneSeed | Verdict::NotTested => "not-tested",
+            Verdict::NoTest | Verdict::TwoSeeds | Verdict::OneSeed | Verdict::NotTested => {
+                "not-tested"
+            }
         }
     }
 }
@@ -272,7 +282,9 @@ pub(super) fn assess(criterion: Criterion, line: ClaimLine) -> Assessment {
     let open = p.is_some() && (verdict.is_none() || controls.iter().any(Control::is_worse));
     let verdict = verdict.unwrap_or(Verdict::Inconclusive);
     let sample = match evidence {
-        Evidence::Seeds(sample) | Evidence::Correlations(sample) => sample,
+        Evidence::Seeds(sample) | Evidence::Correlations(sample) | Evidence::TooFew(sample) => {
+            sample
+        }
         _ => SeedSample::default(),
     };
     let p = match verdict {
@@ -316,7 +328,12 @@ impl Control {
     /// Its score, in words.
     fn shown(&self) -> Option<String> {
         match self.value.mean() {
-            Some(mean) => Some(format!("{} {}", self.name, signed(mean.mean, 3))),
+            Some(mean) => {
+                let unspread = self.objection() == Some(Verdict::NoTest);
+                let reason =
+                    if unspread { ", the same distance in every seed: no test" } else { "" };
+                Some(format!("{} {}{reason}", self.name, signed(mean.mean, 3)))
+            }
             None => self.required.then(|| format!("no {} results", self.name)),
         }
     }
@@ -328,7 +345,7 @@ impl Control {
         };
         match advantage.interval() {
             None => Some(Verdict::OneSeed),
-            Some((low, _)) if low > 1e-9 => None,
+            Some((low, _)) if low > 1e-9 => self.p().is_none().then_some(Verdict::NoTest),
             Some(_) => Some(Verdict::NotMeasured),
         }
     }
@@ -336,7 +353,7 @@ impl Control {
     /// Whether the trained system is significantly worse than this one.
     fn is_worse(&self) -> bool {
         let interval = self.advantage.mean().and_then(|mean| mean.interval());
-        interval.is_some_and(|(_, high)| high < -1e-9)
+        self.p().is_some() && interval.is_some_and(|(_, high)| high < -1e-9)
     }
 
     fn p(&self) -> Option<f64> {
@@ -355,13 +372,29 @@ fn of_evidence(criterion: Criterion, evidence: &Evidence) -> Tested {
             (Some(Verdict::OneSeed), reason.to_owned(), None)
         }
         Evidence::Void(reason) => (Some(Verdict::NotMeasured), (*reason).to_owned(), None),
-        Evidence::Ranks { symbol, test: RankTest { rho, p, p_reverse }, n, seeds } => {
-            let strength = format!(
-                "{symbol} = {}, n = {n}, {}",
-                signed(*rho, 2),
-                probability("p", p.min(*p_reverse))
-            );
-            (few(*seeds), strength, Some([*p, *p_reverse]))
+        Evidence::Ranks { symbol, test: RankTest { rho, p, p_reverse, least }, n, seeds } => {
+            let two_sided = (2.0 * p.min(*p_reverse)).min(1.0);
+            let strength =
+                format!("{symbol} = {}, n = {n}, {}", signed(*rho, 2), probability("p", two_sided));
+            match few(*seeds) {
+                None if 2.0 * least > RATE => {
+                    let strength =
+                        format!("{strength}, no test: no permutation of {n} reaches 5 %");
+                    (Some(Verdict::NoTest), strength, None)
+                }
+                few => (few, strength, Some([*p, *p_reverse])),
+            }
+        }
+        Evidence::TooFew(sample) => {
+            let (verdict, strength, _) = of_seeds(criterion, sample, |value| value, |value| value);
+            match few(sample.0.len()) {
+                None => {
+                    let reason =
+                        "no test: seeds repeat the same languages, which are too few to permute";
+                    (Some(Verdict::NoTest), format!("{strength}, {reason}"), None)
+                }
+                _ => (verdict, strength, None),
+            }
         }
         Evidence::Seeds(sample) => of_seeds(criterion, sample, |value| value, |value| value),
         Evidence::Correlations(sample) => {
@@ -401,6 +434,9 @@ fn of_seeds(
     };
     if let Some(few) = few(values.len()) {
         return (Some(few), strength, None);
+    }
+    if !varies(&values) {
+        return (Some(Verdict::NoTest), format!("{strength}, no test: no spread"), None);
     }
     let above = |bound: f64| t_test_above(&values, scale(bound)).unwrap_or(1.0);
     let below = |bound: f64| 1.0 - above(bound);
@@ -483,6 +519,43 @@ mod tests {
         assert_eq!(verdict(Criterion::Above(0.0), &[]), Verdict::NotTested);
     }
 
+    /// Seeds that agree to the last digit are no certainty: a score at its ceiling says nothing about how sure its mean is.
+    #[test]
+    fn what_has_no_spread_is_not_tested() {
+        let judged = alone(Criterion::Above(0.0), line(&[0.3, 0.3, 0.1 + 0.2, 0.3]));
+        assert_eq!(judged.verdict, Verdict::NoTest);
+        assert_eq!(judged.strength, "0.300 [0.300, 0.300], n = 4, no test: no spread");
+        let own = [0.85, 0.86, 0.84];
+        let control =
+            Control::of_samples("chance", &sample(&own), sample(&own.map(|x| x - 0.5)), |a, b| {
+                a - b
+            });
+        let judged = alone(Criterion::Above(0.5), line(&own).against(control));
+        assert_eq!((judged.verdict, judged.q), (Verdict::NoTest, None));
+    }
+
+    #[test]
+    fn few_units_are_not_tested() {
+        let ranked = |n: usize| {
+            let items: Vec<f64> = (0..n).map(|item| item as f64).collect();
+            let test = crate::statistics::rank_test(&[[items.clone(), items]]).unwrap();
+            let evidence = Evidence::Ranks { symbol: "ρ", test, n, seeds: 4 };
+            alone(Criterion::Ranks, ClaimLine::new("", evidence))
+        };
+        // Of 4! orders one is best: p = 2/24.
+        let verdicts = [3, 4, 5].map(|n| ranked(n).verdict);
+        assert_eq!(verdicts, [Verdict::NoTest, Verdict::NoTest, Verdict::Holds]);
+        assert!(ranked(4).strength.ends_with("no permutation of 4 reaches 5 %"));
+        let pairs = Evidence::TooFew(sample(&[0.30, 0.31, 0.29, 0.30]));
+        let pairs = alone(Criterion::Above(0.0), ClaimLine::new("", pairs));
+        assert_eq!(pairs.verdict, Verdict::NoTest);
+        assert!(
+            pairs.strength.starts_with("0.300 [0.287, 0.313], n = 4, no test"),
+            "{}",
+            pairs.strength
+        );
+    }
+
     #[test]
     fn two_seeds_give_no_verdict() {
         let one = alone(Criterion::Above(0.0), line(&[0.9]));
@@ -556,7 +629,7 @@ mod tests {
     #[test]
     fn ranks_are_judged_by_chance() {
         let ranks = |rho, p, seeds| {
-            let test = RankTest { rho, p, p_reverse: 1.0 - p };
+            let test = RankTest { rho, p, p_reverse: 1.0 - p, least: 0.001 };
             let evidence = Evidence::Ranks { symbol: "ρ", test, n: 10, seeds };
             alone(Criterion::Ranks, ClaimLine::new("", evidence))
         };

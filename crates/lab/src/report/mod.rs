@@ -66,8 +66,8 @@ pub struct FindingVerdict {
     pub quantity: &'static str,
     /// The criterion, such as `> 0`.
     pub criterion: String,
-    /// `holds`, `fails`, `inconclusive`, `not measured` (an untrained encoder does as well), `two seeds`, `one seed` or
-    /// `not tested`.
+    /// `holds`, `fails`, `inconclusive`, `not measured` (an untrained encoder does as well), `no test` (seeds have no spread, or
+    /// units are too few to permute), `two seeds`, `one seed` or `not tested`.
     pub verdict: &'static str,
     /// The quantity with its interval, or the correlation with its p; the untrained encoder's beside it.
     pub strength: String,

@@ -7,11 +7,11 @@ import { change, state } from "../state";
 import { CommandLine, type View, failureBox } from "./common";
 
 const SIGNS: Record<string, string> = {
-  holds: "✓", fails: "✗", inconclusive: "~", "not measured": "=", "two seeds": "2", "one seed": "1", "not tested": "·",
+  holds: "✓", fails: "✗", inconclusive: "~", "not measured": "=", "no test": "∅", "two seeds": "2", "one seed": "1", "not tested": "·",
 };
 /** Figures of a laboratory in which no finding was tested. */
 const FIGURES = 12;
-const ORDER = ["fails", "holds", "inconclusive", "not measured", "two seeds", "one seed", "not tested"];
+const ORDER = ["fails", "holds", "inconclusive", "not measured", "no test", "two seeds", "one seed", "not tested"];
 
 export function studiesView(): View {
   const heading = h("h1", {}, "Which findings hold?");
@@ -69,7 +69,7 @@ export function studiesView(): View {
       body.append(line);
     }
     const head = h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "finding"), ...settings.map((setting) => h("th", { scope: "col" }, setting))));
-    const key = h("p", { class: "caption" }, "✓ holds, ✗ fails, ~ inconclusive, = an untrained encoder does as well, 1 or 2: too few seeds, · no results. Tests over seeds, at a false discovery rate of 5 % over all lines of a setting.", missing.length > 0 ? ` Not run: ${missing.join(", ")}.` : "", leftOut > 0 ? ` ${leftOut} figures would make this file too large and are not inside; isogloss report has them.` : "");
+    const key = h("p", { class: "caption" }, "✓ holds, ✗ fails, ~ inconclusive, = an untrained encoder does as well, ∅ no test: seeds without spread, or languages or encoders that are too few, 1 or 2: too few seeds, · no results. Two-sided tests over seeds, or of permuted languages or encoders, at a false discovery rate of 5 % over all lines of a setting.", missing.length > 0 ? ` Not run: ${missing.join(", ")}.` : "", leftOut > 0 ? ` ${leftOut} figures would make this file too large and are not inside; isogloss report has them.` : "");
     if (findings.length > 0) refill(matrix, h("table", { class: "matrix" }, head, body), key);
     else matrix.replaceChildren(h("p", { class: "caption" }, "No study with a finding of the papers has results here yet, so that there are no verdicts: “isogloss study list” names the studies."));
     split.classList.toggle("stacked", findings.length === 0);

@@ -62,8 +62,11 @@ fn key(tested: &[&SectionResults<'_>]) -> String {
     let lines = || tested.iter().flat_map(|one| one.judgements.iter().flatten().flatten());
     let shown = Verdict::ALL.into_iter().filter(|kind| lines().any(|line| line.verdict == *kind));
     let entry = |kind: Verdict| {
-        let about =
-            if kind == Verdict::NotMeasured { " (an untrained encoder does as well)" } else { "" };
+        let about = match kind {
+            Verdict::NotMeasured => " (an untrained encoder does as well)",
+            Verdict::NoTest => " (seeds have no spread, or languages or encoders are too few)",
+            _ => "",
+        };
         format!(
             "<span class=\"sign {}\">{}</span> {}{about}",
             kind.class(),

@@ -35,10 +35,12 @@ pub(super) fn explain(html: &mut String) {
 const METHOD: &str = "<section id=\"method\">\n<h2>Method</h2>\n\
     <p><b>Intervals</b> are 95 % confidence intervals (Student\u{2019}s t over seeds; correlations on Fisher\u{2019}s scale). A seed \
     determines the generated world, the sampled text, the initial weights and everything else that is random. Comparisons are \
-    paired by seed and language pair. One seed has no interval, and fewer than three give no verdict.</p>\n\
+    paired by seed and language pair. One seed has no interval, and fewer than three give no verdict. There is no test of what \
+    is the same in every seed.</p>\n\
     <p><b>A verdict</b> is a criterion applied to one quantity: a two-sided t test over seeds decides whether the quantity is \
     on a side of the bound at all, and its sign on which: the finding <em>holds</em> on the paper\u{2019}s side, <em>fails</em> on the \
-    other, and is <em>inconclusive</em> where the test is not significant. A rank correlation is tested by permutation. Many findings \
+    other, and is <em>inconclusive</em> where the test is not significant. What is about encoders, or \
+    about real languages, is tested by permuting them, since seeds repeat the same ones; three or four are too few for that. Many findings \
     are tested, so that some would be significant by chance: the p-values of all findings of a setting are adjusted together \
     (Benjamini and Hochberg 1995) to a false discovery rate of 5 %, which covers wrong directions too (Benjamini and Yekutieli \
     2005). q is the adjusted p-value; a verdict needs q \u{2264} 0.05.</p>\n\

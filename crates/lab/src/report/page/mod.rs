@@ -148,6 +148,7 @@ fn plural(verdict: Verdict, count: usize) -> &'static str {
     match verdict {
         Verdict::Holds if count != 1 => "hold",
         Verdict::Fails if count != 1 => "fail",
+        Verdict::NoTest => "without a test",
         other => other.name(),
     }
 }

@@ -4,15 +4,15 @@ use terms::Task;
 
 use super::ReportSection;
 use super::parts::{
-    MORE, OTHERS, chance, distances, dots, mark, measured_tasks, measures, named,
-    nearest_and_farthest, pair_name, pairs_of, point, system_colour, target, tasks_of_paper,
+    MORE, OTHERS, between_distances, chance, distances, dots, mark, measured_tasks, measures,
+    named, nearest_and_farthest, pair_name, pairs_of, point, system_colour, target, tasks_of_paper,
 };
 use super::transfer::paper_transfer;
 use crate::draw::{Chart, DotRow, Figure, LineChart, LineSeries, short};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
-use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim, signed};
+use crate::report::finding::{ClaimLine, Control, Criterion, PaperClaim, signed};
 use crate::report::observations::{Observations, SeedSample};
 
 pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
@@ -53,14 +53,18 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
             criterion: Criterion::Above(0.0),
             measure: |view| {
                 let data = view.study("distance");
-                let loss =
-                    |task| decrease(&data, task, |factors| under_default(&data, task, factors));
-                let evidence = Evidence::Seeds(loss(Task::Parse).minus(&loss(Task::Nli)));
-                let untrained =
-                    |task| decrease(&data, task, |factors| untrained(&data, task, factors));
-                let of_untrained = untrained(Task::Parse).minus(&untrained(Task::Nli));
-                let own = loss(Task::Parse).minus(&loss(Task::Nli));
-                ClaimLine::new("", evidence)
+                let more = |[(near, parse), (_, nli)]: [(String, SeedSample); 2]| {
+                    (near, parse.minus(&nli))
+                };
+                let tasks = [Task::Parse, Task::Nli];
+                let (near, own) = more(tasks.map(|task| {
+                    decrease(&data, task, |factors| under_default(&data, task, factors))
+                }));
+                let (_, of_untrained) =
+                    more(tasks.map(|task| {
+                        decrease(&data, task, |factors| untrained(&data, task, factors))
+                    }));
+                ClaimLine::new("", between_distances(&near, own.clone()))
                     .against(Control::of_samples("untrained", &own, of_untrained, MORE))
                     .alone()
             },
@@ -100,28 +104,29 @@ fn untrained(data: &StudyData<'_>, task: Task, factors: &[(&str, &str)]) -> Obse
     data.untrained(task.measure(), factors)
 }
 
-/// The score of the nearest language minus that of the most distant. The two have different languages, so that only seeds can be
-/// paired.
+/// The score of the nearest language minus that of the most distant, with a name of the former. The two have different languages, so
+/// that only seeds can be paired.
 fn decrease(
     data: &StudyData<'_>,
     task: Task,
     scores: impl Fn(&[(&str, &str)]) -> Observations,
-) -> SeedSample {
+) -> (String, SeedSample) {
     let Some((factor, near, far)) = nearest_and_farthest(data, &[task.measure()]) else {
-        return SeedSample::default();
+        return Default::default();
     };
     let of = |level: &str| {
         scores(&[("role", "target"), ("task", task.name()), (factor, level)]).sample()
     };
-    of(&near).minus(&of(&far))
+    let difference = of(&near).minus(&of(&far));
+    (near, difference)
 }
 
 fn decrease_line(data: &StudyData<'_>, task: Task) -> ClaimLine {
-    let own = decrease(data, task, |factors| under_default(data, task, factors));
-    let of_untrained = decrease(data, task, |factors| untrained(data, task, factors));
+    let (near, own) = decrease(data, task, |factors| under_default(data, task, factors));
+    let (_, of_untrained) = decrease(data, task, |factors| untrained(data, task, factors));
     let of = |language| paper_transfer(compared(data), Some(language), Some(task));
     let paper = of("fr").zip(of("zh")).map(|(near, far)| signed(near - far, 3));
-    ClaimLine::new(task.title(), Evidence::Seeds(own.clone()))
+    ClaimLine::new(task.title(), between_distances(&near, own.clone()))
         .against(Control::of_samples("untrained", &own, of_untrained, MORE))
         .paper(paper)
 }

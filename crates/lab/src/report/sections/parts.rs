@@ -119,6 +119,15 @@ pub(super) fn nearest_and_farthest(
     Some((factor, levels.swap_remove(0), farthest))
 }
 
+/// Evidence from a difference between near and far languages. Each seed has invented languages of its own, and their distance is
+/// a parameter. Real ones are the same in all seeds, so that pairs are the units, and the four of the papers are too few to permute.
+pub(super) fn between_distances(level: &str, difference: SeedSample) -> Evidence {
+    match level.contains('-') && !level.starts_with('q') {
+        true => Evidence::TooFew(difference),
+        false => Evidence::Seeds(difference),
+    }
+}
+
 /// A line for each pair of languages, or one where there is one pair.
 pub(super) fn by_pair(
     data: &StudyData<'_>,

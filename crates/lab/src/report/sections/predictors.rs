@@ -9,7 +9,7 @@ use super::ReportSection;
 use super::parts::{OTHERS, figure, measured_tasks, named, pair_name, point};
 use crate::draw::{Chart, LineChart, LineSeries, short};
 use crate::record::Factors;
-use crate::report::data::{SettingView, StudyData};
+use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
 use crate::report::finding::{ClaimLine, Criterion, Evidence, PaperClaim};
 use crate::report::observations::{Observations, SeedSample};
@@ -22,7 +22,8 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
     studies: &["predictors"],
     method: "Encoders of several conditions and numbers of training steps are ranked by their zero-shot transfer, and by how \
              similar translated sentences are at their layers. Within each seed and pair of languages, Spearman's rank \
-             correlation of the two says how well a measure predicts transfer; 0 is expected by chance. The test permutes \
+             correlation of the two says how well a measure predicts transfer; 0 is expected by chance, and the untrained encoder is \
+             left out. The test permutes \
              the fully trained encoders, one for each condition, with all of their seeds and pairs: seeds repeat the same conditions, \
              and their agreement says nothing about others. Two measures are compared by exchanging them in some of the encoders. Measures and \
              their chance levels are those of the command similarity.",
@@ -92,11 +93,14 @@ fn by_task(
 /// Variables of the same encoders, in the same order, in a seed and a pair of languages.
 type EncoderBlock<const N: usize> = ((u64, Option<String>), [Vec<f64>; N]);
 
-/// Some variables of the encoders that all seeds and pairs of languages have. A seed that lacks what others have is left out, as
+/// Some variables of the trained encoders that all seeds and pairs of languages have. The untrained one is left out: it transfers least
+/// whatever is measured, so that where a measure puts that one encoder would decide its correlation. A seed that lacks what others have is left out, as
 /// everywhere.
 fn blocks<const N: usize>(variables: [&Observations; N]) -> Vec<EncoderBlock<N>> {
     let all = |key: &(u64, Factors)| variables.map(|one| one.0.get(key).copied());
     let complete = variables[0].0.keys().filter(|key| all(key).iter().all(Option::is_some));
+    let complete =
+        complete.filter(|(_, factors)| !factors.values().any(|level| level == UNTRAINED));
     let mut of_seeds: BTreeMap<u64, Vec<&Factors>> = BTreeMap::new();
     complete.for_each(|(seed, factors)| of_seeds.entry(*seed).or_default().push(factors));
     let distinct: BTreeSet<&Factors> = of_seeds.values().flatten().copied().collect();
@@ -224,8 +228,8 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         CaptionedItem::table(
             BEYOND,
-            "What is ranked: zero-shot transfer, and each measure as its mean over layers. The last row has the measures of \
-             shuffled pairs.",
+            "What is ranked: zero-shot transfer, and each measure as its mean over layers; beside it the untrained encoder, which is \
+             not ranked. The last row has the measures of shuffled pairs.",
             encoders(&data, &tasks, &ranked),
         ),
     ]
@@ -318,18 +322,20 @@ mod tests {
     use crate::report::data::tests::record;
     use crate::report::data::views;
 
-    /// Three encoders whose transfer rises with one measure, falls with another, and has no relation to chance.
+    /// Three encoders whose transfer rises with one measure, falls with another, and has no relation to chance; an untrained one that
+    /// would reverse both.
     #[test]
     fn encoders_are_ranked_within_seeds() {
         let mut records = Vec::new();
         for seed in [1, 2] {
-            for (at, condition) in ["a", "b", "c"].into_iter().enumerate() {
+            for (at, condition) in ["a", "b", "c", "untrained"].into_iter().enumerate() {
                 // Seeds differ more than conditions do.
                 let level = at as f64 / 10.0 + seed as f64;
+                let sign = if condition == "untrained" { -100.0 } else { 1.0 };
                 let of = format!("condition={condition} pair=qaa-qab");
                 let scored = format!("{of} task=ner role=target language=qab");
                 records.push(record("predictors", seed, "f1", &scored, level));
-                for (measure, value) in [("mexa", level), ("anc", -level)] {
+                for (measure, value) in [("mexa", sign * level), ("anc", -sign * level)] {
                     for layer in 0..2 {
                         let of = format!("{of} measure={measure} layer={layer}");
                         records.push(record("predictors", seed, "similarity", &of, value));
@@ -351,6 +357,6 @@ mod tests {
         let best: Vec<_> = ranked(&data).into_iter().map(|(measure, _)| measure).collect();
         assert_eq!(best, [SimilarityMeasure::Mexa, SimilarityMeasure::Anc]);
         let table = encoders(&data, &[Task::Ner], &best);
-        assert_eq!(table.rows.len(), 3 + 1, "and chance");
+        assert_eq!(table.rows.len(), 3 + 2, "and the untrained encoder and chance");
     }
 }

@@ -2,8 +2,8 @@
 
 use super::ReportSection;
 use super::parts::{
-    LESS, MORE, Series, by_pair, difference, figure, layers_line, named, nearest_and_farthest,
-    over_layers, pair_name, system_colour,
+    LESS, MORE, Series, between_distances, by_pair, difference, figure, layers_line, named,
+    nearest_and_farthest, over_layers, pair_name, system_colour,
 };
 use crate::draw::{Chart, ChartPoint, LineChart, LineSeries, short};
 use crate::papers;
@@ -107,7 +107,7 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
                 let untrained = data.untrained(measure, &[(factor, &near)]);
                 ClaimLine::new(
                     format!("{} and {}", pair_name(&near), pair_name(&far)),
-                    Evidence::Seeds(gap(&near).minus(&gap(&far))),
+                    between_distances(&near, gap(&near).minus(&gap(&far))),
                 )
                 .against(
                     Control::of("untrained", &of("bilingual", &near), &untrained).if_measured(),

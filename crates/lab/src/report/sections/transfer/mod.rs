@@ -7,9 +7,9 @@ use terms::{Preset, Scale, Task};
 use super::ReportSection;
 use super::names::language_name;
 use super::parts::{
-    OTHERS, by_pair, chance, chance_of_retrieval, difference, dots, figure, kind_colour, kind_name,
-    mark, measured_tasks, measures, named, nearest_and_farthest, pair_name, system_colour, target,
-    tasks_of_paper,
+    OTHERS, between_distances, by_pair, chance, chance_of_retrieval, difference, dots, figure,
+    kind_colour, kind_name, mark, measured_tasks, measures, named, nearest_and_farthest, pair_name,
+    system_colour, target, tasks_of_paper,
 };
 use crate::draw::{Chart, DotRow, Figure, short};
 use crate::papers;
@@ -325,7 +325,7 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
                     let line = farther_minus_nearer(&data, "default", condition);
                     ClaimLine { of: format!("{}, {}", data.name(condition), line.of), ..line }
                 });
-                let measured = |line: &ClaimLine| matches!(&line.evidence, Evidence::Seeds(sample) if !sample.0.is_empty());
+                let measured = |line: &ClaimLine| matches!(&line.evidence, Evidence::Seeds(sample) | Evidence::TooFew(sample) if !sample.0.is_empty());
                 lines.into_iter().find(measured).into_iter().collect()
             },
         },
@@ -476,7 +476,7 @@ fn farther_minus_nearer(data: &StudyData<'_>, condition: &str, over: &str) -> Cl
         "distance" => format!("distances {far} and {near}"),
         _ => format!("{} and {}", pair_name(&far), pair_name(&near)),
     };
-    ClaimLine::new(label, Evidence::Seeds(gain(&far).minus(&gain(&near))))
+    ClaimLine::new(label, between_distances(&near, gain(&far).minus(&gain(&near))))
         .against(Control::of("untrained", &of(condition, &far), &untrained).if_measured())
 }
 
