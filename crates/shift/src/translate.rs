@@ -87,6 +87,9 @@ struct PredictedTokens<T> {
 /// model would be read, and those of the softmax rounded, for little; and those of one position share most of their search.
 const ROWS_AT_ONCE: usize = 8192;
 
+/// The most tokens of a sentence, of which a constant output may consist.
+const LONGEST: usize = 1024;
+
 /// Decodes the rows of a language, at so many weights.
 type Decoder<'a, T> = &'a dyn Fn(&Encoder, &mut Tape<'_>, usize, Var, usize) -> Vec<T>;
 
@@ -200,7 +203,7 @@ pub struct ShiftDirection<'a> {
     third: bool,
     /// The token that is most frequent in the language that is read.
     most_frequent: u32,
-    /// The tokens of the language that is shifted to, the most frequent first.
+    /// The tokens of the language that is shifted to, the most frequent first: [`LONGEST`] at most.
     frequent: Vec<u32>,
 }
 
@@ -215,11 +218,16 @@ impl<'a> ShiftDirection<'a> {
         source: &str,
         target: &str,
     ) -> Result<Self> {
-        let by_frequency = |language| -> Result<Vec<u32>> {
+        let most_frequent = |language, tokens: usize| -> Result<Vec<u32>> {
             let counts = sets.counts(language)?;
             let ids = (0..counts.len() as u32).filter(|&id| counts[id as usize] > 0);
             let mut ids: Vec<u32> = ids.collect();
-            ids.sort_by_key(|&id| std::cmp::Reverse(counts[id as usize]));
+            let order = |&id: &u32| (std::cmp::Reverse(counts[id as usize]), id);
+            if tokens < ids.len() {
+                ids.select_nth_unstable_by_key(tokens, order);
+                ids.truncate(tokens);
+            }
+            ids.sort_unstable_by_key(order);
             Ok(ids)
         };
         Ok(Self {
@@ -228,8 +236,8 @@ impl<'a> ShiftDirection<'a> {
             to: means.language(target)?,
             users: sets.users(source, target)?,
             third: sets.has_third(source, target),
-            most_frequent: by_frequency(source)?.first().copied().unwrap_or(0),
-            frequent: by_frequency(target)?,
+            most_frequent: most_frequent(source, 1)?.first().copied().unwrap_or(0),
+            frequent: most_frequent(target, LONGEST)?,
         })
     }
 

@@ -598,7 +598,7 @@ mod tests {
                 let mut one = normal(600, 24, 2 * seed + u64::from(sign > 0.0));
                 for row in one.values_mut().chunks_exact_mut(24) {
                     row[0] *= 3.0;
-                    row[1] = sign * row[0] + row[1];
+                    row[1] += sign * row[0];
                 }
                 one
             })
