@@ -66,7 +66,7 @@ def _texts(texts: Texts) -> list[str]:
         return [texts]
     kind = type(texts).__name__
     if getattr(texts, "ndim", 1) != 1:
-        raise _wrong_texts(f": is a {kind} of shape {texts.shape}", "give one column of it")  # type: ignore[union-attr]
+        raise _wrong_texts(f": is a {kind} of shape {texts.shape}", "give one column of it")  # type: ignore[attr-defined]
     if isinstance(texts, (bytes, Mapping, Set)) or not isinstance(texts, Iterable):
         raise _wrong_texts(f": is a {kind}", "give a string, a list of strings, or the path of a file")
     listed = list(texts)
