@@ -113,8 +113,9 @@ mod tests {
 
     #[test]
     fn keys_become_flags_of_the_command_that_was_typed() {
-        let found =
-            |line: &str, key| flag(&crate::definition(), line.split(' ').map(OsString::from), key);
+        let found = |line: &str, key: &str| {
+            flag(&crate::definition(), line.split(' ').map(OsString::from), key)
+        };
         let pretrain = "isogloss --json pretrain --out run";
         assert_eq!(found(pretrain, "adam.beta2").as_deref(), Some("--adam.beta2"));
         assert_eq!(found(pretrain, "threads").as_deref(), Some("--threads"));
