@@ -85,7 +85,7 @@ def test_columns_and_files_of_sentences_are_read_as_they_are(tmp_path, encoder):
 def test_unknown_tokens_are_counted_and_remarked_on(encoder):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert encoder.encode(TEXTS).unknown_share == 0
+        assert encoder.encode("the cat").unknown_share == 0
     with pytest.warns(UserWarning, match="does not know 50.0% of the tokens"):
         found = encoder.encode(["the \u4f60", "\u4f60 cat"])
     assert found.unknown_share == 0.5
@@ -94,14 +94,14 @@ def test_unknown_tokens_are_counted_and_remarked_on(encoder):
 @pytest.mark.parametrize("texts, reason", [
     (["a cat", None], r"texts\[1\]: is None"),
     (["a cat", "a dog", float("nan")], r"texts\[2\]: is nan, a value that is missing"),
-    (["a cat", 7], r"texts\[1\]: is a int"),
-    ([b"a cat"], r"texts\[0\]: is a bytes"),
-    (b"a cat", "texts: is a bytes"),
-    ([["a", "b"]], r"texts\[0\]: is a list"),
-    (7, "texts: is a int"),
-    (None, "texts: is a NoneType"),
-    ({"a": "b"}, "texts: is a dict"),
-    (np.array([["a", "b"]]), r"texts: is a ndarray of shape \(1, 2\); give one column"),
+    (["a cat", 7], r"texts\[1\]: is of type int"),
+    ([b"a cat"], r"texts\[0\]: is of type bytes"),
+    (b"a cat", "texts: is of type bytes"),
+    ([["a", "b"]], r"texts\[0\]: is of type list"),
+    (7, "texts: is of type int"),
+    (None, "texts: is of type NoneType"),
+    ({"a": "b"}, "texts: is of type dict"),
+    (np.array([["a", "b"]]), r"texts: is of type ndarray and shape \(1, 2\); give one column"),
     ("es40.txt", "there is no file 'es40.txt'"),
 ])
 def test_what_is_no_string_is_refused_by_its_place(encoder, texts, reason):
@@ -117,7 +117,7 @@ def test_missing_values_and_frames_of_pandas_are_refused(encoder):
         for dtype in (object, "string"):
             with pytest.raises(isogloss.UsageError, match=r"texts\[1\]: .*missing"):
                 encoder.encode(pandas.Series(["a cat", missing], dtype=dtype))
-    with pytest.raises(isogloss.UsageError, match="DataFrame of shape"):
+    with pytest.raises(isogloss.UsageError, match="DataFrame and shape"):
         encoder.encode(pandas.DataFrame({"sentence": TEXTS}))
 
 

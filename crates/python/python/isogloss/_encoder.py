@@ -66,15 +66,15 @@ def _texts(texts: Texts) -> list[str]:
         return [texts]
     kind = type(texts).__name__
     if getattr(texts, "ndim", 1) != 1:
-        raise _wrong_texts(f": is a {kind} of shape {texts.shape}", "give one column of it")  # type: ignore[union-attr]
+        raise _wrong_texts(f": is of type {kind} and shape {texts.shape}", "give one column of it")  # type: ignore[attr-defined]
     if isinstance(texts, (bytes, Mapping, Set)) or not isinstance(texts, Iterable):
-        raise _wrong_texts(f": is a {kind}", "give a string, a list of strings, or the path of a file")
+        raise _wrong_texts(f": is of type {kind}", "give a string, a list of strings, or the path of a file")
     listed = list(texts)
     for index, text in enumerate(listed):
         if not isinstance(text, str):
             kind = type(text).__name__
             missing = _is_missing(text)
-            shown = f"[{index}]: is {text!r}, a value that is missing" if missing else f"[{index}]: is a {kind}, not a string"
+            shown = f"[{index}]: is {text!r}, a value that is missing" if missing else f"[{index}]: is of type {kind}, not a string"
             raise _wrong_texts(shown, "leave it out, and the same row of its translation" if missing else "give strings")
     return listed
 
@@ -274,7 +274,7 @@ class Encoder:
         True
         """
         if not isinstance(text, str):
-            reason = f"text: is a {type(text).__name__}; give one string, and call predict for each of several"
+            reason = f"text: is of type {type(text).__name__}; give one string, and call predict for each of several"
             raise UsageError(reason, "text")
         predicted: list[list[dict[str, Any]]] = self._loaded.predict(text, self._language(lang), top)
         return predicted
