@@ -516,11 +516,12 @@ mod tests {
     fn train_on_two(shard: bool) -> [(Vec<StepReport>, Vec<f32>, Vec<u8>); 2] {
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
         let host = "127.0.0.1".to_owned();
+        let folder = tempfile::tempdir().unwrap();
         let rank = &|rank| {
             let (count, local_rank, local_count) = (2, rank, 2);
             let placement =
                 Placement { rank, count, local_rank, local_count, host: host.clone(), port };
-            let ranks = Arc::new(Ranks::meet(placement, Box::new(|_| {})).unwrap());
+            let ranks = Arc::new(Ranks::meet(placement, folder.path(), Box::new(|_| {})).unwrap());
             let result = train(Some(Arc::clone(&ranks)), shard);
             ranks.leave(None);
             result
