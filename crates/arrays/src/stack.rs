@@ -17,6 +17,7 @@ use crate::npy::{self, Precision};
 use files::At;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
+use terms::memory;
 
 const SHAPES: &str = "give rows x dimension, or layers x rows x dimension";
 const ANEW: &str = "write or fetch the file anew";
@@ -203,8 +204,12 @@ impl Stack {
         }
     }
 
-    /// Reads a whole layer.
+    /// Reads a whole layer, of which a file may have more than memory.
     pub fn whole(&self, layer: usize) -> Result<Matrix> {
+        let needed = self.rows as u128 * self.dim(layer) as u128 * size_of::<f32>() as u128;
+        memory::check(needed).map_err(|shortage| {
+            Error::input(&self.name, shortage.to_string(), "give fewer rows")
+        })?;
         self.read(layer, 0..self.rows)
     }
 }
@@ -384,6 +389,20 @@ mod tests {
         assert_eq!([0, 1].map(|layer| stack.layer_name(layer).to_owned()), names);
         assert_eq!(stack.whole(0).unwrap().values(), &numbers()[..12]);
         assert_eq!(stack.read(1, 1..3).unwrap().values(), &numbers()[15..21]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_layer_that_memory_cannot_hold_is_refused_with_the_number() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.npy");
+        let mut file = File::create(&path).unwrap();
+        let shape = [1_usize << 32, 1 << 9];
+        let start = npy::write_header(&mut file, &shape, Precision::Single).unwrap();
+        // All holes: no disk holds eight terabytes.
+        file.set_len(start + (4 << 41)).unwrap();
+        let refused = Stack::open(&path).unwrap().whole(0).unwrap_err().to_string();
+        assert!(refused.contains("a.npy: 8796.09 GB of memory are needed"), "{refused}");
     }
 
     #[test]
