@@ -791,3 +791,28 @@ fn an_export_asks_nobody() {
     assert!(page.contains("Content-Security-Policy") && page.contains("/api/translate?alphas="));
     refused(place.path(), &export, 2, "exists");
 }
+
+/// Damage is not filed in the page as if nothing were wrong.
+#[test]
+fn an_export_counts_what_failed() {
+    let place = TempDir::new().unwrap();
+    let run = place.path().join("run");
+    copy(&RUNS.path().join("run"), &run);
+    let cut = |path: &Path| {
+        let bytes = fs::read(path).unwrap();
+        fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+    };
+    let pair = fs::read_dir(run.join("probes")).unwrap().next().unwrap().unwrap().path();
+    let files = fs::read_dir(pair).unwrap().map(|entry| entry.unwrap().path());
+    let states: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|x| x == "npz")).collect();
+    let export = ["explore", "run", "--export", "page.html", "--force"];
+    cut(&states[0]);
+    let errors = refused(place.path(), &export, 1, "answers failed, and the page shows why");
+    assert!(errors.contains(".npz"), "{errors}");
+    states[1..].iter().for_each(|path| cut(path));
+    refused(place.path(), &export, 1, ".npz");
+    copy(&RUNS.path().join("run/probes"), &run);
+    cut(&run.join("vocabulary/vocabulary.json"));
+    refused(place.path(), &export, 1, "answers failed, and the page shows why");
+}

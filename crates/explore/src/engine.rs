@@ -366,7 +366,7 @@ impl LoadedModel {
     /// As `shift means --lines` computes them from the same files.
     fn compute_means(&mut self, place: &ModelPlace<'_>) -> ApiResult<MeanVectors> {
         if place.space.files.is_empty() {
-            return Err(ApiFailure::request(
+            return Err(ApiFailure::unknown(
                 "there are no language mean vectors of this model, and the text to compute them from is gone; write \
                  them with `isogloss shift means --out RUN/means.safetensors`",
             ));
@@ -416,7 +416,7 @@ pub(crate) fn means_selection(space: &Space) -> Selection {
 /// The parallel sentences of a space's files, all of a run's and those that were chosen of what was given; those of the space, where the files are gone.
 fn all_sides(space: &Space) -> ApiResult<[ParallelSide; 2]> {
     if space.languages.len() != 2 || !space.paired {
-        return Err(ApiFailure::request(
+        return Err(ApiFailure::unknown(
             "this needs parallel sentences of two languages; give --parallel LANG=FILE twice",
         ));
     }

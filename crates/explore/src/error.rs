@@ -38,7 +38,7 @@ impl ApiFailure {
         Self { status: 400, message: message.into() }
     }
 
-    /// There is no such thing.
+    /// There is no such thing: of an export, an absence that is no failure.
     pub(crate) fn unknown(message: impl Into<String>) -> Self {
         Self { status: 404, message: message.into() }
     }

@@ -281,6 +281,9 @@ impl Explorer {
             true => self.given_space(entry)?,
             false => Space::of_run(&entry.folder)?,
         };
+        if let ([], Some(damage)) = (&spaces[..], notes.first()) {
+            return Err(ApiFailure { status: 500, message: damage.clone() });
+        }
         if spaces.is_empty() {
             return Err(ApiFailure::request(format!(
                 "{} has saved no states (yet): a run saves them of the parallel text in its key `probes`; or give \
@@ -361,7 +364,7 @@ impl Explorer {
     fn words(&self, entry: &RunEntry, sentences: &Space) -> ApiResult<Arc<Space>> {
         if !sentences.has_steps() {
             let message = "words are shown of runs of ours, whose vocabulary knows which words a language has";
-            return Err(ApiFailure::request(message));
+            return Err(ApiFailure::unknown(message));
         }
         let last = sentences.points.last().map(|point| point.step);
         let saved = models::snapshots(&entry.folder).into_iter().filter(|step| Some(*step) != last);

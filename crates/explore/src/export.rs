@@ -38,6 +38,11 @@ pub struct ExploreExport {
     pub figures_left_out: usize,
     /// Answers inside.
     pub answers: usize,
+    /// How many of them say why there is none, though there should be one.
+    pub failed: usize,
+    /// What the first of those says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_failure: Option<String>,
     /// Bytes of the page.
     pub bytes: usize,
 }
@@ -46,6 +51,9 @@ pub struct ExploreExport {
 struct Bakery<'a> {
     explorer: &'a Explorer,
     answers: Map<String, Value>,
+    failed: usize,
+    /// The first failure: its status and what it says.
+    first_failure: Option<(u16, String)>,
 }
 
 impl Bakery<'_> {
@@ -53,13 +61,28 @@ impl Bakery<'_> {
     fn bake(&mut self, path: &str, parameters: &[(&str, &str)]) -> Option<Value> {
         let owned = parameters.iter().map(|(name, value)| (*name, (*value).to_owned()));
         let request = ApiRequest::new(path, owned);
-        let answer = self.explorer.answer(&request);
+        let answer = self.ask(&request);
         let value = stored(&answer);
         let parsed = (answer.status == 200).then(|| value["json"].clone());
         self.answers.insert(request.key(), value);
         parsed
     }
+
+    /// An answer, which is counted where it is a failure.
+    fn ask(&mut self, request: &ApiRequest) -> ApiAnswer {
+        let answer = self.explorer.answer(request);
+        if answer.status != 200 && answer.status != ABSENT {
+            self.failed += 1;
+            let says: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            let says = format!("{}: {}", request.path, says["error"].as_str().unwrap_or("?"));
+            self.first_failure.get_or_insert((answer.status, says));
+        }
+        answer
+    }
 }
+
+/// The status of what is not there, and need not be: language means that nobody has computed.
+const ABSENT: u16 = 404;
 
 /// An answer as the page finds it.
 fn stored(answer: &ApiAnswer) -> Value {
@@ -82,7 +105,7 @@ fn stored(answer: &ApiAnswer) -> Value {
 /// # Errors
 /// Where there is no run, it cannot be read, or the file cannot be written.
 pub fn export(explorer: &Explorer, out: &Path) -> Result<ExploreExport, ExploreError> {
-    let mut bakery = Bakery { explorer, answers: Map::new() };
+    let mut bakery = Bakery { explorer, answers: Map::new(), failed: 0, first_failure: None };
     let laboratory = explorer.laboratory().ok().map(|root| root.display().to_string());
     let run = match (explorer.first_run(), &laboratory) {
         (Ok(id), _) => Some((id.clone(), bake_run(&mut bakery, &id)?)),
@@ -96,7 +119,7 @@ pub fn export(explorer: &Explorer, out: &Path) -> Result<ExploreExport, ExploreE
     } });
     bakery.answers.insert(ApiRequest::new("/api/runs", []).key(), runs);
     let name = run.map(|(_, name)| name).or(laboratory).unwrap_or_default();
-    let answers = bakery.answers;
+    let Bakery { answers, failed, first_failure, .. } = bakery;
     let count = answers.len();
     // Markup within a string of JSON must not end the script.
     let data = serde_json::to_string(&answers)
@@ -121,7 +144,16 @@ pub fn export(explorer: &Explorer, out: &Path) -> Result<ExploreExport, ExploreE
         );
     files::write(out, &html).map_err(ApiFailure::from)?;
     let bytes = html.len();
-    Ok(ExploreExport { out: out.to_owned(), run: name, figures_left_out, answers: count, bytes })
+    let out = out.to_owned();
+    Ok(ExploreExport {
+        out,
+        run: name,
+        figures_left_out,
+        answers: count,
+        failed,
+        first_failure: first_failure.map(|(_, says)| says),
+        bytes,
+    })
 }
 
 fn digest(text: &str) -> String {
@@ -141,7 +173,7 @@ fn bake_studies(bakery: &mut Bakery<'_>) -> ApiResult<usize> {
         let (mut size, mut answers) = (0, Vec::new());
         for ending in ["svg", "csv"] {
             let request = ApiRequest::new(&format!("/api/figure/{id}.{ending}"), []);
-            let answer = bakery.explorer.answer(&request);
+            let answer = bakery.ask(&request);
             size += answer.body.len() * 4 / 3;
             answers.push((request.key(), stored(&answer)));
         }
@@ -162,10 +194,22 @@ fn bake_studies(bakery: &mut Bakery<'_>) -> ApiResult<usize> {
 /// Files all answers for a run and its first pair of languages; gives the run's name.
 fn bake_run(bakery: &mut Bakery<'_>, id: &str) -> ApiResult<String> {
     let run = ("run", id);
-    let overview = bakery.bake("/api/run", &[run]).ok_or_else(|| {
-        ApiFailure::request("the run has saved no states, so that there is nothing to export")
-    })?;
+    let Some(overview) = bakery.bake("/api/run", &[run]) else {
+        let none = "the run has saved no states, so that there is nothing to export";
+        let failed = bakery.first_failure.take().filter(|(status, _)| *status >= 500);
+        return Err(failed.map_or_else(
+            || ApiFailure::request(none),
+            |(status, message)| ApiFailure { status, message },
+        ));
+    };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if overview["given"] != true {
+        // Of states that a run has saved, what is noted are files that cannot be read.
+        for note in overview["notes"].as_array().into_iter().flatten() {
+            bakery.failed += 1;
+            bakery.first_failure.get_or_insert((500, text(note)));
+        }
+    }
     let (name, pair) = (text(&overview["name"]), text(&overview["pair"]));
     let here = [run, ("pair", pair.as_str())];
     bakery.bake("/api/run", &here);

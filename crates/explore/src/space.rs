@@ -293,7 +293,7 @@ impl Space {
         }
         if encoded.is_empty() {
             return Err(failure.map_or_else(
-                || ApiFailure::request("there are no weights of this run that could read words"),
+                || ApiFailure::unknown("there are no weights of this run that could read words"),
                 ApiFailure::from,
             ));
         }
@@ -418,10 +418,10 @@ impl Space {
         if view == SpaceView::Aligned && !self.paired {
             let message =
                 "an alignment is learned from translations, and these are none of one another";
-            return Err(ApiFailure::request(message));
+            return Err(ApiFailure::unknown(message));
         }
         if projection == Projection::Difference && self.languages.len() != 2 {
-            return Err(ApiFailure::request("the difference of means is that of two languages"));
+            return Err(ApiFailure::unknown("the difference of means is that of two languages"));
         }
         let mut planes: Vec<(u64, PlaneProjection)> = Vec::new();
         for step in self.steps() {

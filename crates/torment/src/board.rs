@@ -31,22 +31,25 @@ pub(crate) enum Kind {
     Disks,
     /// One flipped bit of what was written.
     Rot,
+    /// Somebody else's files, and names that are no text.
+    Others,
     /// Mutated files over every reader.
     Files,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Kills, Self::Early, Self::Races, Self::Disks, Self::Rot, Self::Files];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Kills, Self::Early, Self::Races, Self::Disks, Self::Rot, Self::Others, Self::Files];
 
     /// The figure to reach.
     fn goal(self) -> u64 {
         match self {
-            Self::Kills => 1000,
+            Self::Kills => 2000,
             Self::Early => 200,
             Self::Races => 500,
-            Self::Disks => 200,
+            Self::Disks => 300,
             Self::Rot => 1000,
+            Self::Others => 100,
             Self::Files => 1_000_000,
         }
     }
@@ -58,6 +61,7 @@ impl Kind {
             Self::Races => "two writers of one output",
             Self::Disks => "a full disk",
             Self::Rot => "a flipped bit",
+            Self::Others => "somebody else's files and names",
             Self::Files => "a mutated file",
         }
     }

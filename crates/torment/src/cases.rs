@@ -1,6 +1,8 @@
 //! One case of each kind: what is done to a command, and what must hold afterwards.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -74,24 +76,29 @@ impl Bench<'_> {
         let (recipe, reference) = (&RECIPES[number], &self.references[number]);
         let mut rng = self.random(1 + u64::from(early), index);
         let mut times = 0;
+        // Whom a kill may have spared: every third leaves the children alone.
+        let mut groups = Vec::new();
         let fault = self.folder(if early { "early" } else { "kill" }, index).and_then(|folder| {
+            recipe.lay_out(&self.place, &folder)?;
             let span = if early { 0.05 } else { (reference.seconds * 1.1).max(0.01) };
             // One that ended before it could be killed is begun anew.
             for _ in 0..8 {
                 let wait = Duration::from_secs_f64(rng.random_range(0.0..span));
                 let begin = recipe.begin(&self.place, 1);
-                times += u64::from(self.killed_after(&folder, &begin, wait)?);
+                times += u64::from(self.killed_after(&folder, &begin, wait, &mut groups)?);
                 if times > 0 {
                     break;
                 }
                 fs::remove_dir_all(&folder).and_then(|()| fs::create_dir(&folder)).map_err(text)?;
+                recipe.lay_out(&self.place, &folder)?;
             }
             while rng.random_bool(0.35) && times < 4 {
                 let wait = Duration::from_secs_f64(rng.random_range(0.0..span));
                 let again = &recipe.again(&self.place, 1)[0];
-                times += u64::from(self.killed_after(&folder, again, wait)?);
+                times += u64::from(self.killed_after(&folder, again, wait, &mut groups)?);
             }
             self.carried_to_its_end(recipe, reference, &folder)?;
+            groups.iter().try_for_each(|&group| ends_by_itself(group))?;
             fs::remove_dir_all(&folder).map_err(text)
         });
         CaseResult { name: recipe.name, times, fault: fault.err(), ..CaseResult::default() }
@@ -102,10 +109,15 @@ impl Bench<'_> {
         folder: &Path,
         arguments: &[String],
         wait: Duration,
+        groups: &mut Vec<u32>,
     ) -> Result<bool, String> {
         let running = self.binary.start(folder, arguments, &std::env::temp_dir()).map_err(text)?;
         sleep(wait);
-        Ok(running.kill())
+        groups.push(running.group());
+        Ok(match wait.subsec_nanos() % 3 {
+            0 => running.kill_parent(),
+            _ => running.kill(),
+        })
     }
 
     /// Does what a person does who finds a command killed; in the end everything is as if nothing had been.
@@ -117,7 +129,7 @@ impl Bench<'_> {
     ) -> Result<(), String> {
         let wanted = &reference.outcomes[0];
         let mut refusals = Vec::new();
-        if recipe.outcome(&self.binary, folder)? == *wanted {
+        if recipe.is_compared() && recipe.outcome(&self.binary, folder)? == *wanted {
             return Ok(());
         }
         for arguments in recipe.again(&self.place, 1) {
@@ -147,6 +159,7 @@ impl Bench<'_> {
         let delay = rng.random_range(0.0..reference.seconds.min(0.2));
         let delay = if rng.random_bool(0.5) { 0.0 } else { delay };
         let fault = self.folder("race", index).and_then(|folder| {
+            recipe.lay_out(&self.place, &folder)?;
             let line = |seed| {
                 let mut line = recipe.begin(&self.place, seed);
                 if force {
@@ -184,6 +197,9 @@ impl Bench<'_> {
         let (recipe, reference) = (&RECIPES[number], &self.references[number]);
         let mut rng = self.random(4, index);
         let mut times = 0;
+        if !recipe.copies.is_empty() {
+            return CaseResult { name: recipe.name, ..CaseResult::default() };
+        }
         let fault = self.folder("disk", index).and_then(|folder| {
             let room = rng.random_range(0..reference.bytes + (16 << 10));
             // TMPDIR may be on the same disk, or not.
@@ -215,6 +231,104 @@ impl Bench<'_> {
         });
         CaseResult { name: recipe.name, times, fault: fault.err(), ..CaseResult::default() }
     }
+}
+
+impl Bench<'_> {
+    /// Somebody else's files in every folder that a command works in, and a folder whose name is no text.
+    pub(crate) fn others(&self, index: u64) -> CaseResult {
+        let number = index as usize % RECIPES.len();
+        let (recipe, reference) = (&RECIPES[number], &self.references[number]);
+        let fault = self.folder("others", index).and_then(|folder| {
+            self.refused_without_a_trace(recipe, &folder)?;
+            recipe.lay_out(&self.place, &folder)?;
+            let mut planted = plant(&folder)?;
+            let ended = self.binary.run(&folder, &recipe.begin(&self.place, 1))?;
+            if !ended.success() {
+                return Err(format!("others' files are in its way: {}", ended.message()));
+            }
+            let found = recipe.outcome(&self.binary, &folder)?;
+            let own = planted.iter().filter_map(|path| path.strip_prefix(&folder).ok());
+            let found = own.fold(found, |found, path| found.without(&path.to_string_lossy()));
+            found.difference(&reference.outcomes[0]).map_or(Ok(()), Err)?;
+            // An output that is replaced by force is replaced with all that lies in it.
+            let inner =
+                if recipe.takes_force() { vec![folder.join("work")] } else { folders(&folder) };
+            for inner in inner.iter().filter(|inner| inner.is_dir()) {
+                planted.extend(plant(inner)?);
+            }
+            for arguments in recipe.again(&self.place, 1) {
+                let ended = self.binary.run(&folder, &arguments)?;
+                ended.crash().map_or(Ok(()), Err)?;
+            }
+            let touched =
+                planted.iter().find(|path| fs::read(path).ok().as_deref() != Some(PRECIOUS));
+            touched.map_or(Ok(()), |path| Err(format!("{} was touched", path.display())))?;
+            fs::remove_dir_all(&folder).map_err(text)
+        });
+        CaseResult { name: recipe.name, times: 1, fault: fault.err(), ..CaseResult::default() }
+    }
+
+    /// Before any work.
+    fn refused_without_a_trace(&self, recipe: &Recipe, folder: &Path) -> Result<(), String> {
+        let odd = folder.join(OsStr::from_bytes(b"\xff"));
+        fs::create_dir(&odd).map_err(text)?;
+        let ended = self.binary.run(&odd, &recipe.begin(&self.place, 1))?;
+        ended.crash().map_or(Ok(()), Err)?;
+        let trace = fs::read_dir(&odd).map_err(text)?.next().is_some();
+        if ended.success() || trace {
+            return Err(format!("in a folder whose name is no text: {}", ended.message()));
+        }
+        fs::remove_dir(&odd).map_err(text)
+    }
+}
+
+const PRECIOUS: &[u8] = b"precious";
+
+/// Names of what is unfinished: of this release, of older ones, of libraries and of other programs.
+const UNFINISHED: [&str; 8] = [
+    ".replaced-abcdef",
+    ".tmpa1B2c3",
+    ".unfinished-abcdef",
+    ".unfinished-abcdefghijkl",
+    "iso.part",
+    "iso.partial",
+    "lease.node7",
+    "state.damaged.safetensors",
+];
+
+/// Puts files of all these names into a folder, and into one in it.
+fn plant(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let inner = folder.join("Downloads");
+    fs::create_dir_all(&inner).map_err(text)?;
+    let path = |name: &&str| [folder.join(name), inner.join(name)];
+    let paths: Vec<PathBuf> = UNFINISHED.iter().flat_map(path).collect();
+    paths.iter().try_for_each(|path| fs::write(path, PRECIOUS)).map_err(text)?;
+    Ok(paths)
+}
+
+/// The folders in a folder, at any depth.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let inner = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+    inner.flat_map(|path| [folders(&path), vec![path]].concat()).collect()
+}
+
+/// Waits for the rest of a group, of which one was killed: children end with their work or their parent.
+fn ends_by_itself(group: u32) -> Result<(), String> {
+    let runs = |stat: &str| {
+        // Behind the name, which may hold anything: state, parent, group.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+        fields.first() != Some(&"Z") && fields.get(2) == Some(&&*group.to_string())
+    };
+    for _ in 0..400 {
+        let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let stats = all.filter_map(|process| fs::read_to_string(process.path().join("stat")).ok());
+        if !stats.into_iter().any(|stat| runs(&stat)) {
+            return Ok(());
+        }
+        sleep(Duration::from_millis(50));
+    }
+    Err("a process outlives its work by 20 s".to_owned())
 }
 
 fn text(error: impl std::fmt::Display) -> String {

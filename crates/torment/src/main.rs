@@ -189,6 +189,7 @@ fn torment(arguments: &Arguments) -> Result<bool, String> {
         Kind::Races => vec![bench.race(index)],
         Kind::Disks => vec![bench.full_disk(index)],
         Kind::Rot => rot.iter().map(|references| bench.rot(index, references)).collect(),
+        Kind::Others => vec![bench.others(index)],
         Kind::Files => board::files(&bench, index, arguments.reader.as_deref()),
     };
     if let Some(case) = &arguments.case {

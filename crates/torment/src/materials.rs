@@ -11,7 +11,7 @@ use torment::readers::{copy, mining_search};
 use zip::write::SimpleFileOptions;
 
 use crate::process::Binary;
-use crate::recipes::Place;
+use crate::recipes::{Place, STEP};
 
 /// A study of one run and one evaluation.
 const STUDY: &str = r#"
@@ -110,14 +110,31 @@ pub(crate) fn make(binary: &Binary, place: &Place) -> Result<(), String> {
         }
     }
     fill(base).map_err(|error| format!("the materials cannot be made: {error}"))?;
-    for line in ["study run study.toml --lab lab --device cpu", "study pack lab --out pack.tar.zst"]
-    {
+    for line in [
+        "study run study.toml --lab lab --device cpu",
+        "study pack lab --out pack.tar.zst",
+        "study submit study.toml --lab submitted --device cpu --slurm --dry-run",
+    ] {
         let ended = binary.run(base, &place.line(line, 1))?;
         if !ended.success() {
             return Err(format!("the study cannot be run or packed: {}", ended.stderr));
         }
     }
-    Ok(())
+    step(binary, place)
+}
+
+/// The words by which `study step` runs the first step of the study.
+fn step(binary: &Binary, place: &Place) -> Result<(), String> {
+    let line = "study plan study.toml --format snakemake --lab {base}/graph --device cpu --json";
+    let ended = binary.run(place.base, &place.line(line, 1))?;
+    let planned: serde_json::Value =
+        serde_json::from_str(&ended.stdout).map_err(|error| error.to_string())?;
+    let rule = planned["snakefile"].as_str().and_then(|text| text.split_once("rule step_"));
+    let key = rule.and_then(|(_, rest)| rest.split_once(':'));
+    let (Some((key, _)), Some(graph)) = (key, planned["graph"].as_str()) else {
+        return Err(format!("the study cannot be planned: {}", ended.stderr));
+    };
+    fs::write(place.base.join(STEP), format!("{key} --graph {graph}")).map_err(|e| e.to_string())
 }
 
 fn fill(base: &Path) -> std::io::Result<()> {
@@ -131,6 +148,9 @@ fn fill(base: &Path) -> std::io::Result<()> {
         copy(&base.join(from), &base.join(to))?;
     }
     fs::write(base.join("study.toml"), STUDY)?;
+    fs::create_dir_all(base.join("leased/steps/step"))?;
+    let lease = r#"{"host":"node7","pid":7,"job":"3_1","nonce":"x"}"#;
+    fs::write(base.join("leased/steps/step/lease"), lease)?;
     mining_search().save(&base.join("mining.state")).map_err(std::io::Error::other)?;
     for (name, packing) in [
         ("text.txt", Packing::Gzip),

@@ -128,6 +128,20 @@ impl Running {
         alive
     }
 
+    /// Kills it alone. False where it had ended already.
+    pub(crate) fn kill_parent(mut self) -> bool {
+        let alive = !self.has_ended();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.forget();
+        alive
+    }
+
+    /// The group of it and of what it starts.
+    pub(crate) fn group(&self) -> u32 {
+        self.child.id()
+    }
+
     fn kill_group(&self) {
         if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
             // A group that is gone is what is wanted.

@@ -16,6 +16,8 @@ use encoder::archive::Archive;
 use geometry::Map;
 use geometry::mining::NearestState;
 use lab::store::Store;
+use lab::study::cluster::slurm::Submission;
+use lab::study::cluster::{StepGraph, StepStanding};
 use lab::study::{CPU, Laboratory, Study, StudyPlan};
 use models::PretrainedModel;
 use tasks::ScoringRules;
@@ -152,6 +154,9 @@ pub const READERS: &[Reader] = &[
     reader("means", "means.safetensors", "", Sealed, checkpoint),
     reader("transfer-results", "transfer", "results.json", Plain, transfer_result),
     reader("study", "study.toml", "", Plain, study),
+    reader("graph", "graph", "graphs/*.json", Plain, graph),
+    reader("submission", "submitted", "slurm/1/submission.json", Plain, submission),
+    reader("lease", "leased", "steps/step/lease", Plain, lease),
     reader("store", "lab", "results.sqlite", Plain, store),
     reader("pack", "pack.tar.zst", "", Zstd, pack),
     reader("world-config", "world", "world.toml", Plain, world_config),
@@ -376,6 +381,27 @@ fn study(path: &Path) -> Verdict {
     let mut count = |_: &str, _: &[PathBuf], _: u64| Ok(1000);
     StudyPlan::of(&study, terms::Scale::Tiny, CPU, &mut count)?;
     Ok(())
+}
+
+fn graph(folder: &Path) -> Verdict {
+    for entry in fs::read_dir(folder.join("graphs"))? {
+        let graph = StepGraph::read(&entry?.path())?;
+        graph.levels(|_| false, |_| true);
+    }
+    Ok(())
+}
+
+fn submission(folder: &Path) -> Verdict {
+    let submission = Submission::latest(&Laboratory::open(folder)?)?;
+    submission.map_or(Err("there is none".into()), |_| Ok(()))
+}
+
+/// One that cannot be read is nobody's.
+fn lease(folder: &Path) -> Verdict {
+    match StepStanding::of(&Laboratory::open(folder)?, "step") {
+        StepStanding::Running(_) => Ok(()),
+        _ => Err("there is none".into()),
+    }
 }
 
 fn store(folder: &Path) -> Verdict {

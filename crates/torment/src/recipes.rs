@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use torment::readers::copy;
+
 use crate::process::Binary;
 use crate::tree::{Tree, without_clocks};
 
@@ -17,6 +19,21 @@ pub(crate) struct Recipe {
     pub(crate) exclusive: bool,
     /// Whether the seed changes what is written.
     pub(crate) seeded: bool,
+    /// Materials that are copied into the folder first.
+    pub(crate) copies: &'static [&'static str],
+    /// What two undisturbed runs agree in.
+    agree: Agree,
+}
+
+/// What of the outcome of a command can be compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Agree {
+    /// Every file.
+    Files,
+    /// The records of the laboratory.
+    Numbers,
+    /// Nothing: its files have dates or the path of the folder in them.
+    Nothing,
 }
 
 /// How a command that was killed is given again.
@@ -35,14 +52,34 @@ const SIZES: &str = "--set nli={train=6,dev=3,test=3} --set ner={train=12,dev=4,
     --set treebank={train=4,dev=2,test=2,parallel=2} --set parallel={train=20,dev=4,test=4} \
     --set tatoeba=20 --set classify={train=8,dev=4,test=4}";
 
+/// A run of a few seconds, and one that goes on from a model.
+const SMALL: &str = "--world {base}/world --steps 12 --checkpoint-every 2 --evaluate-every 4 --set stages=[] \
+    --vocabulary.merges 60 --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 --encoder.heads 2 \
+    --encoder.hidden 32 --seed {seed} --out out --device cpu";
+const MORE: &str = "--steps 6 --checkpoint-every 2 --set stages=[] --batch.sequences 4 --text.dev 40 --seed {seed} \
+    --out out --device cpu --threads 1";
+const RESUME: &str = "pretrain --resume --out out --device cpu --threads 1";
+const RANKS: &str = "pretrain --resume --out out --device cpu --threads 1 --ranks 2";
+
 /// A command with a seed, which is begun anew by `--force`.
 const fn seeded(name: &'static str, begin: &'static str) -> Recipe {
-    Recipe { name, begin, resume: Resume::Force, exclusive: false, seeded: true }
+    let (resume, copies, agree) = (Resume::Force, &[], Agree::Files);
+    Recipe { name, begin, resume, exclusive: false, seeded: true, copies, agree }
 }
 
 /// A command without a seed that, given again, finds what is there and goes on.
 const fn repeatable(name: &'static str, begin: &'static str) -> Recipe {
     Recipe { resume: Resume::Same, seeded: false, ..seeded(name, begin) }
+}
+
+/// A command of studies, whose laboratory holds these materials.
+const fn study(
+    name: &'static str,
+    begin: &'static str,
+    agree: Agree,
+    copies: &'static [&'static str],
+) -> Recipe {
+    Recipe { agree, copies, ..repeatable(name, begin) }
 }
 
 /// A training in a file, which saves its state beside it.
@@ -56,13 +93,14 @@ const fn run(name: &'static str, begin: &'static str, resume: &'static str) -> R
 }
 
 /// The commands.
-pub(crate) const RECIPES: [Recipe; 14] = [
+pub(crate) const RECIPES: [Recipe; 28] = [
+    run("pretrain", "pretrain {small} --threads 1", RESUME),
+    run("ranks", "pretrain {small} --threads 1 --ranks 2", RANKS),
+    run("from", "pretrain --from {base}/run --text qaa={base}/text.txt {more}", RESUME),
     run(
-        "pretrain",
-        "pretrain --world {base}/world --steps 12 --checkpoint-every 2 --evaluate-every 4 --set stages=[] \
-            --vocabulary.merges 60 --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 \
-            --encoder.heads 2 --encoder.hidden 32 --seed {seed} --out out --device cpu --threads 1",
-        "pretrain --resume --out out --device cpu --threads 1",
+        "add-language",
+        "pretrain --from {base}/run --add-language qac={base}/text.qab.txt --vocabulary.merges 20 {more}",
+        RESUME,
     ),
     run(
         "transfer",
@@ -90,7 +128,54 @@ pub(crate) const RECIPES: [Recipe; 14] = [
         "corpus prepare --vocab {base}/run/vocabulary --out out --text qaa={base}/text.txt \
             --text qab={base}/text.qab.txt --dev 20 --test 20",
     ),
-    repeatable("study", "study run {base}/study.toml --lab lab --device cpu"),
+    study("study", "study run {base}/study.toml --lab lab --device cpu", Agree::Numbers, &[]),
+    study(
+        "jobs",
+        "study run {base}/study.toml --lab lab --device cpu --jobs 2",
+        Agree::Numbers,
+        &[],
+    ),
+    study("step", "study step {step} --lab lab", Agree::Nothing, &[]),
+    study(
+        "submit",
+        "study submit {base}/study.toml --lab lab --device cpu --slurm --dry-run",
+        Agree::Nothing,
+        &[],
+    ),
+    study(
+        "collect",
+        "study collect {base}/study.toml --lab lab --device cpu",
+        Agree::Numbers,
+        &["lab/steps"],
+    ),
+    study("unpack", "study unpack {base}/pack.tar.zst --lab lab", Agree::Numbers, &[]),
+    Recipe {
+        agree: Agree::Nothing,
+        seeded: false,
+        ..seeded("report", "report --lab {base}/lab --out out.html --figures figures")
+    },
+    seeded("explore", "explore {base}/run{seed} --export out.html --device cpu --threads 1"),
+    seeded(
+        "alter",
+        "corpus alter --text qaa={base}/text.txt --order permuted --seed {seed} --out out.txt --original plain.txt \
+            --dictionary out.dic --threads 1",
+    ),
+    seeded(
+        "filter",
+        "corpus filter --parallel qaa={base}/text.txt --parallel qab={base}/text.qab.txt --max-tokens 1{seed} \
+            --out out.qaa --out out.qab",
+    ),
+    seeded(
+        "sweep",
+        "shift sweep --model {base}/run --means {base}/means.safetensors --parallel qaa={base}/text.txt \
+            --parallel qab={base}/text.qab.txt --layers 1 --alpha 1 --seed {seed} --work work --out out.json \
+            --device cpu --threads 1",
+    ),
+    seeded(
+        "map",
+        "map --model {base}/run --parallel qaa={base}/text.txt --parallel qab={base}/text.qab.txt --sample-size 20 \
+            --seed {seed} --out out.svg --device cpu --threads 1",
+    ),
     repeatable("data get", "data get tatoeba --lang fr --mirror {server} --out out"),
     seeded(
         "align words",
@@ -113,6 +198,9 @@ pub(crate) const RECIPES: [Recipe; 14] = [
     ),
 ];
 
+/// The file of materials with the words of `study step`.
+pub(crate) const STEP: &str = "step";
+
 /// What recipes need filled in.
 pub(crate) struct Place<'a> {
     pub(crate) base: &'a Path,
@@ -122,7 +210,10 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// A command line as arguments.
     pub(crate) fn line(&self, line: &str, seed: u32) -> Vec<String> {
-        let line = line.replace("{sizes}", SIZES);
+        // One step of the study, by its key, and the file of its graph.
+        let step = std::fs::read_to_string(self.base.join(STEP)).unwrap_or_default();
+        let line = line.replace("{sizes}", SIZES).replace("{step}", &step);
+        let line = line.replace("{small}", SMALL).replace("{more}", MORE);
         let fill = |word: &str| {
             word.replace("{base}", &self.base.display().to_string())
                 .replace("{server}", self.server)
@@ -135,6 +226,20 @@ impl Place<'_> {
 impl Recipe {
     pub(crate) fn begin(&self, place: &Place, seed: u32) -> Vec<String> {
         place.line(self.begin, seed)
+    }
+
+    /// Copies into the folder what the command finds there.
+    pub(crate) fn lay_out(&self, place: &Place, folder: &Path) -> Result<(), String> {
+        let copied = self
+            .copies
+            .iter()
+            .try_for_each(|name| copy(&place.base.join(name), &folder.join(name)));
+        copied.map_err(|error| error.to_string())
+    }
+
+    /// Whether its outcome can be compared.
+    pub(crate) fn is_compared(&self) -> bool {
+        self.agree != Agree::Nothing
     }
 
     /// Whether a second writer may replace what the first one wrote.
@@ -156,13 +261,14 @@ impl Recipe {
 
     /// What the folder holds in the end, for comparison.
     pub(crate) fn outcome(&self, binary: &Binary, folder: &Path) -> Result<Outcome, String> {
-        if self.name != "study" {
-            let tree = Tree::of(folder).map_err(|error| error.to_string())?;
-            return Ok(Outcome { tree, numbers: String::new() });
-        }
-        // A laboratory's database has the times in it; its numbers are what counts.
-        let numbers = numbers(binary, folder)?;
-        Ok(Outcome { tree: Tree::of(Path::new("/nonexistent")).expect("nothing"), numbers })
+        let tree = |path: &Path| Tree::of(path).map_err(|error| error.to_string());
+        let nothing = tree(Path::new("/nonexistent"))?;
+        Ok(match self.agree {
+            Agree::Files => Outcome { tree: tree(folder)?, numbers: String::new() },
+            // A laboratory's database has the times in it; its numbers are what counts.
+            Agree::Numbers => Outcome { tree: nothing, numbers: numbers(binary, folder)? },
+            Agree::Nothing => Outcome { tree: nothing, numbers: String::new() },
+        })
     }
 }
 
@@ -189,6 +295,11 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// The same but for one file.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        Self { tree: self.tree.without(name), numbers: self.numbers.clone() }
+    }
+
     pub(crate) fn difference(&self, reference: &Self) -> Option<String> {
         let numbers = (self.numbers != reference.numbers).then(|| "other results".to_owned());
         self.tree.difference(&reference.tree).or(numbers)
@@ -215,6 +326,7 @@ pub(crate) fn references(
         let mut run = |seed: u32, name: &str| -> Result<Outcome, String> {
             let folder: PathBuf = scratch.join(format!("reference-{}-{name}", recipe.name));
             std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+            recipe.lay_out(place, &folder)?;
             let begun = std::time::Instant::now();
             let ended = binary.run(&folder, &recipe.begin(place, seed))?;
             seconds = begun.elapsed().as_secs_f64();

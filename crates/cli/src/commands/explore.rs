@@ -95,6 +95,14 @@ impl Explore {
             let waiting = Waiting::new("asking everything that the page may ask");
             let result = export(&explorer, &path)?;
             drop(waiting);
+            if let Some(first) = &result.first_failure {
+                return Err(Failure::Failed(format!(
+                    "{}: {} of {} answers failed, and the page shows why; the first, {first}",
+                    path.display(),
+                    result.failed,
+                    result.answers
+                )));
+            }
             let mut text =
                 format!("{}: {}, {} kB", path.display(), result.run, result.bytes / 1000);
             if result.figures_left_out > 0 {

@@ -207,7 +207,15 @@ impl<'a> PoolRun<'a> {
             } else if needs().all(|state| matches!(state, StepState::Ended(_))) {
                 match self.costs.status.steps[number].0 {
                     true if there() => self.end(number, StepOutcome::Cached),
-                    true => self.end(number, StepOutcome::Unneeded),
+                    true => {
+                        if let Some(path) = self.lab.altered(&step.key) {
+                            let (path, altered) = (path.display(), sealed::ALTERED);
+                            let text =
+                                format!("{path} {altered}: left as it is, since nothing needs it");
+                            self.observer.warn(&text);
+                        }
+                        self.end(number, StepOutcome::Unneeded);
+                    }
                     false => self.states[number] = StepState::Ready { alone: false },
                 }
             }

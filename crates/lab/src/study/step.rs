@@ -203,6 +203,14 @@ impl StudyStep {
         self.args.iter().map(|arg| arg.word(own, &folder)).chain(self.device_words()).collect()
     }
 
+    /// Whether it can be of this number in a list that was read: all that it depends on comes before it, and its key is the
+    /// name of a folder.
+    pub(super) fn is_sound_at(&self, number: usize) -> bool {
+        let of_args = self.args.iter().filter_map(CommandArg::needs);
+        files::limits::is_plain_name(&self.key)
+            && self.needs.iter().copied().chain(of_args).all(|need| need.0 < number)
+    }
+
     /// Renumbers the steps that it depends on.
     pub(super) fn renumber(&mut self, new: impl Fn(StepId) -> StepId) {
         self.needs.iter_mut().for_each(|need| *need = new(*need));

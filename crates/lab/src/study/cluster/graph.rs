@@ -68,8 +68,16 @@ impl StepGraph {
         if !sealed::open_json(&mut value) {
             return Err(Error::data(place(), sealed::ALTERED, again));
         }
-        serde_json::from_value(value)
-            .map_err(|error| Error::data(place(), error.to_string(), again))
+        let graph: Self = serde_json::from_value(value)
+            .map_err(|error| Error::data(place(), error.to_string(), again))?;
+        match graph.steps.iter().enumerate().find(|(number, step)| !step.is_sound_at(*number)) {
+            None => Ok(graph),
+            Some((number, _)) => {
+                let reason =
+                    format!("step {number} needs one that does not come before it, or has no key");
+                Err(Error::data(place(), reason, again))
+            }
+        }
     }
 
     /// The number of a step, by its key.

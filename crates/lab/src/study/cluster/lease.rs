@@ -129,10 +129,13 @@ impl std::fmt::Display for OtherLease {
     }
 }
 
+/// The time that a lease bears, and its content.
+type LeaseSight = (SystemTime, Option<Vec<u8>>);
+
 /// A lease as it was seen again and again.
 pub(in crate::study) struct LeaseWatch {
     patience: Duration,
-    seen: Option<((SystemTime, Option<Vec<u8>>), Instant)>,
+    seen: Option<(LeaseSight, Instant)>,
     changed: bool,
 }
 
@@ -263,7 +266,7 @@ impl Lease {
             std::thread::spawn(move || {
                 let mut since = Instant::now();
                 while !ended.load(Ordering::Relaxed) {
-                    std::thread::sleep(POLL);
+                    std::thread::park_timeout(POLL);
                     if since.elapsed() < RENEWAL {
                         continue;
                     }
@@ -291,6 +294,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(renewal) = self.renewal.take() {
+            renewal.thread().unpark();
             let _ = renewal.join();
         }
         if read(&self.path).as_ref() == Some(&self.holder) {

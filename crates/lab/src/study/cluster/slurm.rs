@@ -114,6 +114,8 @@ pub fn submit(
         let place = graph.studies.join(", ");
         return Err(Error::data(place, "every step is complete", "see `isogloss report`"));
     }
+    // What a submission left that was killed goes with its lock.
+    let _lock = files::FolderLock::take(&lab.root.join(FOLDER))?;
     let folder = new_folder(&lab.root.join(FOLDER))?;
     graph.save(&folder.join(GRAPH))?;
     let writer = ScriptWriter { lab, graph, options, folder: &folder, program };

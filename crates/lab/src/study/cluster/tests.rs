@@ -8,7 +8,7 @@ use terms::Scale;
 
 use super::StepGraph;
 use super::slurm::{self, JobOptions};
-use crate::study::{CPU, Laboratory, Study, StudyPlan};
+use crate::study::{CPU, Laboratory, StepId, Study, StudyPlan, StudyStep};
 
 /// What a shell, Python, Slurm or Snakemake gives a meaning to.
 const HOSTILE: &str = r#"a b$(touch PWNED)`touch PWNED`'"\{x}%j;é猫 #!&"#;
@@ -95,6 +95,25 @@ fn hostile_names_stay_names_in_every_script() {
     for (output, step) in outputs.zip(&graph.steps) {
         assert_eq!(text(output), lab.result_path(&step.key).to_str().unwrap());
     }
+}
+
+#[test]
+fn a_graph_whose_steps_need_what_is_not_there_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let graph = StepGraph::of(&[plan(place.path(), "a", "a").unwrap()]);
+    let file = place.path().join("graph.json");
+    let last = graph.steps.len() - 1;
+    let forgeries: [fn(&mut StudyStep, usize); 2] =
+        [|step, last| step.needs = vec![StepId(last + 1)], |step, _| step.key = "../../x".into()];
+    for forge in forgeries {
+        let mut forged = graph.clone();
+        forge(&mut forged.steps[last], last);
+        forged.save(&file).unwrap();
+        let refused = StepGraph::read(&file).unwrap_err().to_string();
+        assert!(refused.contains("needs one that does not come before it"), "{refused}");
+    }
+    graph.save(&file).unwrap();
+    StepGraph::read(&file).unwrap();
 }
 
 #[test]
