@@ -104,7 +104,7 @@ pub(crate) enum Command {
     /// Draw spaces: how one emerged, what layers do, on a plane.
     Map(Box<map::MapCommand>),
 
-    /// Compare two sets of vectors by linear CKA, biased and debiased.
+    /// Compare sets of vectors by linear CKA, biased and debiased.
     Cka(cka::Cka),
 
     /// Compare two sets of vectors by many measures, by layer.
