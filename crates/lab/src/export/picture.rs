@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_pdf_has_the_same_bytes_every_time() {
         let mark = |n: usize| {
-            let weight = if n % 2 == 0 { "400" } else { "600" };
+            let weight = if n.is_multiple_of(2) { "400" } else { "600" };
             format!(
                 "<text x=\"2\" y=\"15\" font-family=\"Inter\" font-weight=\"{weight}\" opacity=\"0.{n}\">a</text>\
                  <rect width=\"{n}\" height=\"2\" fill-opacity=\"0.{n}\"/>"
