@@ -378,7 +378,7 @@ fn transfer_result(folder: &Path) -> Verdict {
 fn study(path: &Path) -> Verdict {
     let name = path.display().to_string();
     let study = Study::find(&name)?;
-    let mut count = |_: &str, _: &[PathBuf], _: u64| Ok(1000);
+    let mut count = |_: &str, _: [&[PathBuf]; 2], _: u64| Ok(1000);
     StudyPlan::of(&study, terms::Scale::Tiny, CPU, &mut count)?;
     Ok(())
 }
