@@ -936,7 +936,7 @@ mod tests {
                 ];
                 let whole = |one: &&String| tests.iter().all(|test| one.contains(test.as_str()));
                 assert!(excluded.iter().any(|one| own(&one)), "{name}: {commands:#?}");
-                assert!(excluded.iter().filter(own).all(|one| whole(one)), "{name}: {excluded:#?}");
+                assert!(excluded.iter().filter(own).all(whole), "{name}: {excluded:#?}");
                 let said = |one: &Extraction| {
                     matches!(one.extractor, Extractor::TestExclusion(_))
                         && one.factors["language"] == language
