@@ -363,7 +363,8 @@ mod tests {
         archive.finish().unwrap();
         let error = read_archive::<f32>(&path).unwrap_err().to_string();
         assert!(
-            error.contains("a.npz: holds or unpacks to more than") && error.contains("ISOGLOSS_MAX_BYTES"),
+            error.contains("a.npz: holds or unpacks to more than")
+                && error.contains("ISOGLOSS_MAX_BYTES"),
             "{error}"
         );
     }
