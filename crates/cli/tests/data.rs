@@ -438,7 +438,9 @@ fn help_can_be_copied() {
         let help = run(Path::new("."), &[&command[..], &["--help"]].concat()).stdout;
         let help = String::from_utf8(help).unwrap();
         let examples = help.split("Examples:").nth(1).unwrap();
-        assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
+        // Paragraphs are wrapped to the terminal's width.
+        let mut typed = examples.lines().filter(|line| line.starts_with(' '));
+        assert!(typed.all(|line| line.chars().count() <= 80), "{examples}");
     }
 }
 
