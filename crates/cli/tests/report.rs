@@ -62,7 +62,8 @@ fn laboratory() -> TempDir {
     for seed in 1..=3 {
         let wobble = 0.01 * seed as f64;
         records.push(record("no-anchors", seed, 0.70 + wobble));
-        records.push(record("extra-anchors", seed, 0.80 + wobble));
+        // The difference has a spread: without one there is no test.
+        records.push(record("extra-anchors", seed, 0.80 + 1.1 * wobble));
     }
     Store::open(&folder.path().join("lab").join(FILE)).unwrap().add(&records, &[]).unwrap();
     folder

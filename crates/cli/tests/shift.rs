@@ -156,7 +156,8 @@ fn from_means_to_a_sweep() {
             "{attempt}"
         );
     }
-    assert_eq!(std::fs::read_dir(folder.join("work")).unwrap().count(), 8 + 1);
+    // Eight parts, the lock, and what marks the folder as made for work.
+    assert_eq!(std::fs::read_dir(folder.join("work")).unwrap().count(), 8 + 1 + 1);
     let first = &sweeps[0];
     assert_eq!(
         (&first["rows"], &first["repeated"], &first["used"]),
