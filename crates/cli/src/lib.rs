@@ -98,6 +98,9 @@ pub fn run(program: PathBuf, typed: Vec<OsString>) -> u8 {
         say::be_quiet();
     }
     files::on_warning(|text| complain!("warning: {text}"));
+    if let Err(failure) = have_threads() {
+        return failure.print();
+    }
     // A GPU that fails in the middle of an operation unwinds to here with what there is to say.
     let run = panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run()));
     let result = run.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
@@ -127,6 +130,19 @@ fn say_unknown() {
                  the text in that language and script, and the model trained on it?"
             );
         }
+    }
+}
+
+/// Starts the threads now, while there is memory: the pool that is made at its first use panics where none can be had.
+/// After [`stop::install`], which is for threads that are started later.
+fn have_threads() -> Result<(), Failure> {
+    let made = rayon::ThreadPoolBuilder::new().build_global();
+    // An error without a source is that the pool is there already.
+    match made.as_ref().err().and_then(std::error::Error::source) {
+        None => Ok(()),
+        Some(error) => Err(Failure::Failed(format!(
+            "no threads can be had ({error}); raise the limits on memory and processes (`ulimit -a`)"
+        ))),
     }
 }
 
