@@ -2,7 +2,7 @@
 //!
 //! A thread for each connection reads what comes, so that nobody waits for a reader, and a death is noticed whatever this process does
 //! just then. Every rank says every other second that it lives; a machine that has vanished says nothing. Whoever comes
-//! is a stranger until its [greeting](crate::greeting) is done: strangers are dropped, and end nothing.
+//! is a stranger until its [`greeting`] is done: strangers are dropped, and end nothing.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};

@@ -20,7 +20,7 @@
 //! **A linear probe sees means alone.** The gradient of its loss at weights of 0 is the difference of the means: where these are
 //! equal it stays there, whatever else tells languages apart, and after `centered` it gives chance for any encoder. So a second
 //! probe reads each column with its square and its hyperbolic tangent, in which a difference of spread and of skew is one of
-//! means, and products of [`PRODUCTS_OF`] leading principal components, in which one of correlations is. It is the same logistic
+//! means, and products of `PRODUCTS_OF` leading principal components, in which one of correlations is. It is the same logistic
 //! regression, and as deterministic. What it cannot see are differences that these features do not have.
 //!
 //! LSAR and `without-k` do to a vector what does not depend on its label, and put nothing in. But their directions are estimated
