@@ -1,13 +1,14 @@
 """Writes bench/RESULTS.md from its records: records.toml, speed.json, study/small-means.csv and the titles of notes/.
 
     python bench/results.py            # write it
-    python bench/results.py --check    # is it current?
+    python bench/results.py --check    # is it current, and does README count the report's verdicts?
 
 A number stands in one record with its command, date and machine. The notes are dated and never edited: what is measured again
 gets a new note, and its record another value. The table of speed is the one that `all.py` writes into README and book.
 """
 
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -54,6 +55,13 @@ def row(record):
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + f" | [note]({link}) |"
 
 
+def tally():
+    """How many tests the report of the studies counts, and how many hold, fail and so on."""
+    report = (HERE / "study/report.html").read_text()
+    tests, counts = re.search(r">(\d+) tests</a>(.*)</p>", report).groups()
+    return tests, re.findall(r"<b class=[^>]+>(\d+ [a-z ]+)</b>", counts)
+
+
 def document():
     """The whole of RESULTS.md."""
     records = tomllib.loads((HERE / "records.toml").read_text())["record"]
@@ -73,5 +81,8 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         if RESULTS.read_text() != document():
             sys.exit("bench/RESULTS.md is not what its records give: python bench/results.py")
+        tests, counts = tally()
+        if f"of {tests} tests {', '.join(counts[:2])} (" not in (HERE.parent / "README.md").read_text():
+            sys.exit(f"README.md does not say what study/report.html does: of {tests} tests {', '.join(counts)}")
     else:
         RESULTS.write_text(document())
