@@ -59,7 +59,7 @@ def tally():
     """How many tests the report of the studies counts, and how many hold, fail and so on."""
     report = (HERE / "study/report.html").read_text()
     tests, counts = re.search(r">(\d+) tests</a>(.*)</p>", report).groups()
-    return tests, re.findall(r"<b class=[^>]+>(\d+ [a-z ]+)</b>", counts)
+    return tests, [" ".join(one.split()) for one in re.findall("<b [^>]+>([^<]+)</b>", counts)]
 
 
 def document():
