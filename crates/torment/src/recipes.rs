@@ -157,7 +157,7 @@ pub(crate) const RECIPES: [Recipe; 28] = [
     seeded("explore", "explore {base}/run{seed} --export out.html --device cpu --threads 1"),
     seeded(
         "alter",
-        "corpus alter --text qaa={base}/text.txt --order permuted --seed {seed} --out out.txt --original plain.txt \
+        "corpus alter --text qaa={base}/text.txt --order permuted --seed {seed} --out out.txt --original out-plain.txt \
             --dictionary out.dic --threads 1",
     ),
     seeded(
