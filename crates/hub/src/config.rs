@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use text::{Error, Result};
 
+use crate::gguf;
 use crate::modern::LIKE_LLAMA;
 use crate::read::Sinusoids;
 
@@ -75,8 +76,11 @@ pub(crate) struct ModelConfig {
     pub(crate) tied: bool,
 }
 
-/// Whether a folder holds a Hugging Face checkpoint: a `config.json` that names its type.
+/// Whether a folder holds a Hugging Face checkpoint, a `config.json` that names its type, or a GGUF file; or is one.
 pub fn is_checkpoint(folder: &Path) -> bool {
+    if gguf::gguf_file(folder).is_some() {
+        return true;
+    }
     let text = std::fs::read_to_string(folder.join(CONFIG)).unwrap_or_default();
     let config: Value = serde_json::from_str(&text).unwrap_or_default();
     config["model_type"].as_str().is_some_and(|kind| kind != "isogloss")
@@ -89,10 +93,21 @@ pub fn architecture(folder: &Path) -> Result<EncoderConfig> {
 
 impl ModelConfig {
     pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(CONFIG);
-        let text = std::fs::read_to_string(&path).at(&path, "read the model's configuration")?;
-        let value = serde_json::from_str(&text);
-        let value = value.map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))?;
+        let (path, value) = match gguf::gguf_file(folder) {
+            Some(path) => {
+                let value = gguf::config(&path)?;
+                (path, value)
+            }
+            None => {
+                let path = folder.join(CONFIG);
+                let text =
+                    std::fs::read_to_string(&path).at(&path, "read the model's configuration")?;
+                let value = serde_json::from_str(&text);
+                let value =
+                    value.map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))?;
+                (path, value)
+            }
+        };
         let keys = ConfigKeys { path: &path, value };
         let family = keys.family()?;
         let config = match family {

@@ -200,7 +200,8 @@ impl<'a> ImportPlan<'a> {
             let reason = format!("has {name} of shape {:?}, not {shape:?}", view.shape);
             return Err(self.refuse(reason));
         }
-        if !matches!(view.element, NumberType::F32 | NumberType::F16 | NumberType::Bf16) {
+        let known = [NumberType::F32, NumberType::F16, NumberType::Bf16].contains(&view.element);
+        if !known && !matches!(view.element, NumberType::Quantised(_)) {
             let reason = format!("has {name} in {:?}, not f32, f16 or bf16", view.element);
             return Err(self.refuse(reason));
         }
@@ -350,7 +351,7 @@ impl<'a> ImportPlan<'a> {
             role(NormPart::Gamma),
             &format!("{theirs}.weight"),
             cols,
-            self.layout.scale_offset,
+            if self.weights.whole_scales { 0.0 } else { self.layout.scale_offset },
         )?;
         match self.encoder.parts.norm_bias {
             true => self.row(role(NormPart::Beta), &format!("{theirs}.bias"), cols, 0.0),

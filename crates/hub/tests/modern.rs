@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tensor::{Device, Mode, Spans, Tape, Tensor};
 
+mod gguf;
+
 const FAMILIES: [&str; 13] = [
     "llama",
     "mistral",
