@@ -73,6 +73,8 @@ pub(crate) struct ModelConfig {
     pub(crate) lists_languages: bool,
     /// Whether the softmax may take its table from the tokens.
     pub(crate) tied: bool,
+    /// Whether masked tokens are what it predicts.
+    pub(crate) masked: bool,
 }
 
 /// Whether a folder holds a Hugging Face checkpoint: a `config.json` that names its type.
@@ -152,7 +154,7 @@ impl ConfigKeys<'_> {
         Error::file(self.path, reason, "import a model of a shape that is known here")
     }
 
-    fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.value["model_type"].as_str().unwrap_or_default()
     }
 
@@ -278,6 +280,7 @@ impl ConfigKeys<'_> {
             sinusoids: None,
             lists_languages: false,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 
@@ -306,6 +309,7 @@ impl ConfigKeys<'_> {
             sinusoids: self.alternating("sinusoidal_pos_embds"),
             lists_languages: false,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 
@@ -346,6 +350,7 @@ impl ConfigKeys<'_> {
             sinusoids: self.alternating("sinusoidal_embeddings"),
             lists_languages: several,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 
