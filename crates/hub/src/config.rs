@@ -74,6 +74,8 @@ pub(crate) struct ModelConfig {
     pub(crate) lists_languages: bool,
     /// Whether the softmax may take its table from the tokens.
     pub(crate) tied: bool,
+    /// Whether masked tokens are what it predicts.
+    pub(crate) masked: bool,
 }
 
 /// Whether a folder holds a Hugging Face checkpoint, a `config.json` that names its type, or a GGUF file; or is one.
@@ -167,7 +169,7 @@ impl ConfigKeys<'_> {
         Error::file(self.path, reason, "import a model of a shape that is known here")
     }
 
-    fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.value["model_type"].as_str().unwrap_or_default()
     }
 
@@ -293,6 +295,7 @@ impl ConfigKeys<'_> {
             sinusoids: None,
             lists_languages: false,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 
@@ -321,6 +324,7 @@ impl ConfigKeys<'_> {
             sinusoids: self.alternating("sinusoidal_pos_embds"),
             lists_languages: false,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 
@@ -361,6 +365,7 @@ impl ConfigKeys<'_> {
             sinusoids: self.alternating("sinusoidal_embeddings"),
             lists_languages: several,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 

@@ -236,6 +236,7 @@ impl ConfigKeys<'_> {
             sinusoids: None,
             lists_languages: false,
             tied: self.is("tie_word_embeddings", tied),
+            masked: matches!(self.kind(), "eurobert" | "modernbert"),
         }
     }
 

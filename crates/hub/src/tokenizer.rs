@@ -205,7 +205,7 @@ fn specials(
     settings: &Settings,
     config: &ModelConfig,
 ) -> Result<SpecialTokens> {
-    let (family, causal) = (config.family, config.encoder.parts.attention.causal);
+    let (family, masked) = (config.family, config.masked);
     let find = |keys: &[&str], names: &[&str]| {
         let said = keys.iter().filter_map(|key| settings.token(key));
         let mut names = said.chain(names.iter().copied());
@@ -229,18 +229,18 @@ fn specials(
     let unknown = find(&["unk_token"], &["[UNK]", "<unk>"]).unwrap_or(end);
     Ok(SpecialTokens {
         // What a decoder does not have is never asked for.
-        start: match causal {
-            true => find(&first, &["<s>", "<bos>", "<|begin_of_text|>"]).unwrap_or(end),
-            false => need("that starts a text", &first, &["[CLS]", "<s>"])?,
+        start: match masked {
+            true => need("that starts a text", &first, &["[CLS]", "<s>"])?,
+            false => find(&first, &["<s>", "<bos>", "<|begin_of_text|>"]).unwrap_or(end),
         },
         end,
         pad: find(&["pad_token"], &["[PAD]", "<pad>"]).unwrap_or(unknown),
         unknown,
-        mask: match causal {
-            true => unknown,
-            false => {
+        mask: match masked {
+            true => {
                 need("that hides another", &["mask_token"], &["[MASK]", "<mask>", "<special1>"])?
             }
+            false => unknown,
         },
     })
 }
