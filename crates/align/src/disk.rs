@@ -242,7 +242,6 @@ fn damaged(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
 }
 
-/// Hashes what passes.
 struct HashingStream<T> {
     inner: T,
     hasher: blake3::Hasher,

@@ -266,7 +266,6 @@ fn split<'a>(
     }
 }
 
-/// What is wrong with one side.
 fn check(side: &str, allow_empty: bool) -> std::result::Result<(), String> {
     if !allow_empty && side.trim_ascii().is_empty() {
         return Err("is empty".to_owned());

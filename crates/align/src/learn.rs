@@ -77,7 +77,6 @@ impl AlignmentConfig {
 }
 
 impl AlignmentConfig {
-    /// The configuration in a result's signature.
     pub(crate) fn signature(&self) -> String {
         let compat = if self.fast_align_compat { "|compat:fast_align" } else { "" };
         let prior = self.prior.map_or("none".to_owned(), |alpha| alpha.to_string());

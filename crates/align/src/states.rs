@@ -228,7 +228,6 @@ fn signature(request: &EncoderAlignRequest<'_>) -> String {
     format!("word-align|states|{}|{unit}{threshold}|v:{version}", names.join(","))
 }
 
-/// Gold links, a line for each pair.
 fn read_gold((source, first): &(TextSource, u16), pairs: usize) -> Result<Vec<GoldLinks>> {
     let mut lines = source.raw_lines(LineRules::default());
     let mut gold = Vec::new();
@@ -339,7 +338,6 @@ fn plain(links: &[ScoredLink]) -> WordLinks {
     WordLinks::new(links.iter().map(|link| link.0).collect())
 }
 
-/// Aligns chunks of pairs.
 struct ChunkAligner<'a> {
     request: &'a EncoderAlignRequest<'a>,
     texts: &'a PairTexts,
@@ -352,7 +350,6 @@ struct SubwordSentence {
     bounds: Vec<u32>,
 }
 
-/// The vectors of one side of a chunk.
 struct SideVectors {
     /// At each layer: the units of all sentences, one after the other.
     layers: Vec<Vec<f32>>,
@@ -502,7 +499,6 @@ fn word_means(
     values.extend(states.means(layer, &ranges));
 }
 
-/// Writes all that was asked for.
 fn write(outputs: &EncoderAlignOutputs, kept: &[Vec<ScoredLink>], texts: &PairTexts) -> Result<()> {
     let pairs = kept.len();
     if let Some(path) = &outputs.confidences {

@@ -192,7 +192,6 @@ impl HubClient {
         complete.then_some(folder)
     }
 
-    /// What the cache has.
     fn offline(&self) -> Result<HubDownload> {
         let folder = self.cached().expect("it was asked for because it is there");
         let commit = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -26,7 +26,6 @@ use crate::catalogue::RunEntry;
 use crate::error::{ApiFailure, ApiResult};
 use crate::space::Space;
 
-/// Models that stay open.
 const OPEN: usize = 3;
 /// Candidates of a position whose probabilities are given.
 const TOP: usize = 3;
@@ -68,7 +67,6 @@ struct SourcedMeans {
     file: Option<PathBuf>,
 }
 
-/// A model with what was computed of it.
 struct LoadedModel {
     /// Its name, and when its weights were written.
     key: String,
@@ -80,13 +78,11 @@ struct LoadedModel {
     pairs: HashMap<String, EncodedPairs>,
 }
 
-/// The models that are open.
 #[derive(Default)]
 pub(crate) struct ModelShelf {
     open: Vec<LoadedModel>,
 }
 
-/// Neighbours of a sentence.
 #[derive(Serialize)]
 pub(crate) struct NeighboursAnswer {
     weights: WeightsChoice,
@@ -111,7 +107,6 @@ pub(crate) struct ErrorsAnswer {
     errors: Vec<Prediction>,
 }
 
-/// A sentence translated by a shift.
 #[derive(Serialize)]
 pub(crate) struct TranslateAnswer {
     weights: WeightsChoice,
@@ -129,7 +124,6 @@ pub(crate) struct TranslateAnswer {
     means: Option<String>,
 }
 
-/// What a translation is asked for.
 pub(crate) struct TranslateQuery<'a> {
     pub(crate) from: &'a str,
     pub(crate) to: &'a str,
@@ -139,7 +133,6 @@ pub(crate) struct TranslateQuery<'a> {
     pub(crate) text: &'a str,
 }
 
-/// Where a model is asked.
 pub(crate) struct ModelPlace<'a> {
     pub(crate) entry: &'a RunEntry,
     pub(crate) space: &'a Space,
@@ -236,7 +229,6 @@ impl ModelShelf {
         })
     }
 
-    /// A sentence translated token by token.
     pub(crate) fn translate(
         &mut self,
         place: &ModelPlace<'_>,

@@ -417,7 +417,6 @@ pub(crate) fn read_space(
     Ok(WordSpace { words, matrix })
 }
 
-/// Some of the words, with their vectors.
 fn select(words: &WordVectors, rows: &[usize]) -> Result<WordVectors> {
     let names = rows.iter().map(|&row| words.word(row).to_owned()).collect();
     let matrix = Matrix::from(words).select(rows.iter().copied());

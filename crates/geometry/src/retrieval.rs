@@ -158,7 +158,6 @@ fn select(matrix: Matrix, rows: &[usize]) -> Matrix {
     }
 }
 
-/// Rows numbered by what they hold.
 struct NumberedRows {
     /// The number of each row.
     of: Vec<u32>,

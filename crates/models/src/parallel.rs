@@ -276,7 +276,6 @@ fn by_language(texts: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
 /// A sentence, the number of its file, and its line there.
 type PlacedRow = (String, (u32, u32));
 
-/// A side of these rows.
 fn placed(language: &str, files: &[&str], rows: ChosenRows<PlacedRow>) -> (ParallelSide, usize) {
     let (rows, read) = rows.finish();
     let (lines, places) = rows.into_iter().unzip();

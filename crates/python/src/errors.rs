@@ -22,7 +22,6 @@ pub(crate) enum Failure {
     Device { message: String, key: Option<String> },
     /// A fault of this package: `isogloss.InternalError`.
     Internal(String),
-    /// Ctrl-C.
     Interrupted,
 }
 

@@ -114,7 +114,6 @@ pub struct MlmBatches {
     switches: RandomStreams,
 }
 
-/// One language's part.
 #[derive(Debug)]
 struct LanguageStream {
     corpus: Arc<TokenizedCorpus>,

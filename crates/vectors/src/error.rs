@@ -68,7 +68,6 @@ impl Fault for Error {
 }
 
 impl Error {
-    /// A line of a file.
     pub(crate) fn line(
         file: &Path,
         line: u64,
@@ -79,13 +78,11 @@ impl Error {
         Error::Format { place, reason: reason.into(), remedy: remedy.into() }
     }
 
-    /// A whole file.
     pub(crate) fn file(file: &Path, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         let place = text::display_name(file);
         Error::Format { place, reason: reason.into(), remedy: remedy.into() }
     }
 
-    /// A request.
     pub(crate) fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Error::Request { reason: reason.into(), remedy: remedy.into(), key: None }
     }

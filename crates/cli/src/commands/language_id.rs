@@ -97,7 +97,6 @@ pub(crate) struct LanguageId {
     compute: Compute,
 }
 
-/// The vectors of each language.
 type LanguageStacks = Vec<(String, Stack)>;
 
 impl LanguageId {

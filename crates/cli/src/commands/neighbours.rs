@@ -125,7 +125,6 @@ impl Neighbours {
         Ok(Outcome::new(in_words(&result), &result))
     }
 
-    /// Queries and candidates, encoded.
     fn encoded(
         &self,
         model: &mut PretrainedModel,

@@ -142,7 +142,6 @@ enum MorphologyLevel {
 }
 
 impl World {
-    /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             World::Generate(generate) => generate.run(),

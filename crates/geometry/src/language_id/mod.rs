@@ -298,7 +298,6 @@ struct LabelledSentences {
     test: Vec<Matrix>,
 }
 
-/// What a treatment leaves.
 struct ProbedTreatment {
     accuracy: f64,
     nonlinear: f64,

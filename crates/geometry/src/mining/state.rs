@@ -162,7 +162,6 @@ impl NearestState {
     }
 }
 
-/// Hashes what is written.
 struct HashingWriter<W> {
     inner: W,
     hasher: blake3::Hasher,

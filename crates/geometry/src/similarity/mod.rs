@@ -316,7 +316,6 @@ impl SampleDraws {
         }
     }
 
-    /// How many blocks there are.
     fn block_count(&self) -> usize {
         if self.halves.is_empty() { 1 } else { BLOCKS }
     }
@@ -373,7 +372,6 @@ fn of_layer(
     Ok(found.into_iter().map(|(measure, sampled)| (measure, sampled.measured(drawn))).collect())
 }
 
-/// One layer of both sides.
 #[derive(Clone, Copy)]
 struct LayerSides<'a> {
     x: &'a Stack,

@@ -20,7 +20,6 @@ use crate::labelled::{
 };
 use crate::registry::{ScoreResult, ScoringRules, TaskDefinition};
 
-/// Single-sentence classification.
 pub(crate) struct ClassifyTask;
 
 impl TaskDefinition for ClassifyTask {

@@ -65,7 +65,6 @@ impl WordCounts {
         }
     }
 
-    /// The words in order, with their counts.
     pub(super) fn sorted(&self) -> BTreeMap<&str, u64> {
         self.counts.iter().map(|(word, &count)| (word.as_ref(), count)).collect()
     }

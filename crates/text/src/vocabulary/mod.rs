@@ -87,7 +87,6 @@ impl SpecialTokens {
     }
 }
 
-/// One language of a vocabulary.
 #[derive(Clone, Debug)]
 struct VocabularyLanguage {
     name: String,
@@ -381,7 +380,6 @@ fn check_languages<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     Ok(())
 }
 
-/// One language in the manifest.
 #[derive(Debug, Serialize, Deserialize)]
 struct LanguageManifest {
     name: String,

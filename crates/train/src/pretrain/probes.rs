@@ -182,7 +182,6 @@ fn pairs_table(probe: &Probe, glosses: Option<&[Vec<String>; 2]>) -> String {
     table
 }
 
-/// The names of a language's arrays.
 fn states_name(language: &str) -> String {
     format!("states_{language}")
 }
@@ -232,7 +231,6 @@ fn write_states(
     Ok(npy::write_archive(path, &arrays)?)
 }
 
-/// The mean of all rows.
 fn column_means(matrix: &Matrix) -> Vec<f64> {
     let mut sums = vec![0.0; matrix.cols()];
     for row in matrix.iter() {

@@ -50,7 +50,6 @@ pub(super) struct DocumentSource<'a> {
 }
 
 impl DocumentSource<'_> {
-    /// The sentences of one document.
     pub(super) fn document(&self, index: u64) -> Vec<Tree> {
         let mut rng = self.streams.at(index);
         let scene = Discourse::open(self.world, self.domain, &mut rng);

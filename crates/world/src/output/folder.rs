@@ -42,13 +42,11 @@ pub struct FileRecord {
     pub blake3: String,
 }
 
-/// A folder on its way.
 pub(crate) struct OutputFolder {
     draft: NewFolder,
     records: Vec<FileRecord>,
 }
 
-/// A file on its way.
 pub(crate) struct OutputFile {
     out: BufWriter<File>,
     path: PathBuf,
@@ -63,7 +61,6 @@ impl OutputFolder {
         Ok(Self { draft: NewFolder::instead_of(target)?, records: Vec::new() })
     }
 
-    /// Starts a file.
     pub(crate) fn file(&self, record: FileRecord) -> Result<OutputFile, Error> {
         let out = self.draft.create(&record.path)?;
         let path = self.draft.path().join(&record.path);
