@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use text::{LineReader, LineRules, Preparation, Preparer, TextSource, TokenizerChoice};
 
 use crate::bitext::{Bitext, BitextBuilder, LONGEST, PairBlock};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::score::rest;
 use crate::words::WordIndex;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bitext::{Bitext, BitextSide};
 use crate::dictionary::{PairTexts, lexicon};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::input::{
     BitextObserver, BitextPreparation, BitextReader, PairCallback, PairRules, ParallelText,
 };

@@ -31,7 +31,6 @@ mod compat;
 mod diagonal;
 mod dictionary;
 mod disk;
-mod error;
 mod extraction;
 mod input;
 mod job;
@@ -49,7 +48,7 @@ mod words;
 
 pub use bitext::{Bitext, BitextSide};
 pub use dictionary::LinkedPair;
-pub use error::{Error, Result};
+pub use terms::{Error, Result};
 pub use extraction::{LinkExtraction, SimilarityMatrix, UnitLink};
 pub use input::{
     BitextObserver, BitextPreparation, BitextReader, PairCallback, PairRules, ParallelText,

@@ -1,7 +1,7 @@
 //! The model of both directions, which can be saved and links new text as the training text.
 
 use crate::bitext::Bitext;
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::input::BitextPreparation;
 use crate::learn::{AlignmentConfig, DirectionalLinks, EmIteration, link, train_direction};
 use crate::lexicon::DirectionModel;
@@ -100,7 +100,7 @@ impl AlignmentModel {
             true => "give the two sides in the model's order",
             false => "give text of the model's languages, or train another model",
         };
-        Err(Error::Request { reason, remedy: remedy.to_owned() })
+        Err(Error::request(reason, remedy))
     }
 
     /// Links a text with ids of this model's vocabularies, in one direction.

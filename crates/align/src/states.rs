@@ -16,7 +16,7 @@ use text::{LineRules, TextSource};
 
 use crate::bitext::Bitext;
 use crate::dictionary::{PairTexts, lexicon};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::extraction::{LinkExtraction, SimilarityMatrix};
 use crate::input::{BitextPreparation, BitextReader, PairRules, ParallelText};
 use crate::job::{AlignmentObserver, align_bitext, put, read, write_lines};
@@ -203,12 +203,10 @@ pub fn align_with_encoder(
 /// Files hold the links of one layer and one extraction.
 fn check(methods: &[(usize, LinkExtraction)], outputs: &EncoderAlignOutputs) -> Result<()> {
     if methods.len() > 1 && outputs.keeps_links() {
-        return Err(Error::Request {
-            reason: format!("{} alignments and one file of links", methods.len()),
-            remedy: "choose one layer and one extraction to write links, or compare several against gold links \
-                     without writing any"
-                .to_owned(),
-        });
+        let reason = format!("{} alignments and one file of links", methods.len());
+        let remedy = "choose one layer and one extraction to write links, or compare several against gold links \
+                      without writing any";
+        return Err(Error::request(reason, remedy));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::matrix::Matrix;
 use crate::npy::{self, Precision};
 use files::At;

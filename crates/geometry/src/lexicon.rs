@@ -22,7 +22,7 @@ use tensor::Device;
 use text::{Dictionary, LineRules, TableRecord};
 use vectors::WordVectors;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::predictions::{Prediction, RetrievalDirection, RetrievalSpace};
 use crate::search::{Measure, Scores, Watch, unwatched};
 

@@ -8,7 +8,7 @@ use arrays::npy::{self, Precision};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::matmul::{rows_by_rows, times_transposed};
 use crate::products::HostSum;
 

@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::search::{LEAST, Measure, Neighbours, Scores, Watch, unwatched};
 pub use state::NearestState;
 

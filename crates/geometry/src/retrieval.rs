@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tensor::Device;
 use terms::RowCounts;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
 use crate::predictions::{Prediction, RetrievalDirection, RetrievalSpace};

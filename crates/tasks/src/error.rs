@@ -13,18 +13,12 @@ pub enum Error {
     /// A file could not be read or put in its place.
     #[error(transparent)]
     Files(#[from] files::Error),
-    /// A file is not what it should be, or a request cannot be met.
+    /// Text, vectors or arrays are not what they should be, or a request cannot be met.
     #[error(transparent)]
-    Text(#[from] text::Error),
-    /// Word vectors could not be read.
-    #[error(transparent)]
-    Vectors(#[from] vectors::Error),
+    Input(#[from] terms::Error),
     /// A pretrained model could not be opened.
     #[error(transparent)]
     Open(#[from] models::OpenError),
-    /// An array could not be read.
-    #[error(transparent)]
-    Arrays(#[from] arrays::Error),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] train::TrainError),
@@ -56,8 +50,7 @@ impl Fault for Error {
         match self {
             Error::Config(_) | Error::Shift(shift::Error::Request(_)) => true,
             Error::Files(error) => error.is_usage(),
-            Error::Text(error) => error.is_usage(),
-            Error::Vectors(error) => error.is_usage(),
+            Error::Input(error) => error.is_usage(),
             _ => false,
         }
     }
@@ -65,6 +58,7 @@ impl Fault for Error {
     fn key(&self) -> Option<&str> {
         match self {
             Error::Config(error) => Some(&error.key),
+            Error::Input(error) => error.key(),
             Error::Diverged { .. } => Some("lr"),
             _ => None,
         }

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::{Corpus, ReadObserver, SentenceBlock};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::random::RandomStreams;
 
 /// Code points below this have a letter of their own in the shifted script, the others have two.

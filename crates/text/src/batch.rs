@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::Split;
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::mask::{MaskSettings, MaskedPositions, Masker, Replacements, mask_for_evaluation};
 use crate::random::RandomStreams;
 use crate::switch::CodeSwitch;

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::random::RandomStream;
 use crate::vocabulary::Vocabulary;
 

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, Selection, SentenceBlock, Split};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::prepare::Preparation;
 use crate::reader::LineRules;
 use crate::vocabulary::{LanguageObserver, SubwordEncoder, Vocabulary};

@@ -22,7 +22,6 @@
 //! ```
 
 mod columns;
-mod error;
 pub mod formats;
 pub mod glove;
 mod random;
@@ -33,7 +32,7 @@ mod table;
 mod watch;
 pub mod word2vec;
 
-pub use crate::error::{Error, Result};
+pub use terms::{Error, Result};
 pub use crate::result::{ConversionResult, TrainedVectors, TrainingResult};
 pub use crate::sentences::{IndexedSentences, TokenUnit};
 pub use crate::state::StateFile;

@@ -36,7 +36,7 @@ use terms::{RowCounts, interrupt};
 use text::RandomStreams;
 
 use crate::cka::{SimilarityInterval, check};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::search::Watch;
 
 /// Blocks that rows are dealt into for intervals.
@@ -251,7 +251,7 @@ fn check_shapes(x: &Stack, y: &Stack, config: &SimilarityConfig) -> Result<()> {
             x.dim(layer),
             y.dim(layer)
         );
-        return Err(Error::request("measure", reason));
+        return Err(Error::of_key("measure", reason));
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ use super::{
     BpeSettings, LanguageText, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage,
     WordMark, check_language,
 };
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::prepare::{Preparation, Preparer, WordTokenizer};
 
 /// The most characters that are added to a tokenizer that lacks them: the most frequent ones.

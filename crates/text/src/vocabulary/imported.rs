@@ -13,7 +13,7 @@ use super::{
     CONTINUATION, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
 };
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
 
 /// What is known of an imported tokenizer beyond its own file.

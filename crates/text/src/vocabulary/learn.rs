@@ -27,7 +27,7 @@ use super::{
     check_languages,
 };
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock, Split};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
 use files::At;
 
@@ -508,12 +508,8 @@ fn read_subwords(file: &Path) -> Result<Vec<String>> {
                 continue;
             }
         };
-        return Err(Error::Line {
-            file: file.display().to_string(),
-            line: number,
-            reason: fault.into(),
-            remedy: "give one subword a line, each once, as in BERT's vocab.txt",
-        });
+        let remedy = "give one subword a line, each once, as in BERT's vocab.txt";
+        return Err(Error::line(file, number, fault, remedy));
     }
     Ok(subwords)
 }

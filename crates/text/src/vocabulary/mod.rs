@@ -36,7 +36,7 @@ pub use summary::{
 };
 pub use unknown::{UnknownCounts, take_unknown_counts};
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 use crate::prepare::{Preparation, Preparer, SimplificationTable};
 
 /// The suffix of a word's last subword, in vocabularies that are learned here.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Vocabulary;
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock};
-use crate::error::Result;
+use crate::Result;
 
 /// What languages share, two by two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use super::{
     WordCounts, count_subwords, vocabulary_sharing,
 };
 use crate::corpus::{Corpus, CorpusReport, ReadProgress};
-use crate::error::Result;
+use crate::Result;
 use crate::vocabulary::BpeSettings;
 
 /// Is called now and then with how far the text of a language has been read.

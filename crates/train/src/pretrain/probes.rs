@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use arrays::npy::{self, Array, Precision};
-use arrays::{Error as ArrayError, Matrix};
+use arrays::Matrix;
 use files::At;
 use geometry::projection::variance_between;
 use models::SNAPSHOT_FOLDER;
@@ -442,11 +442,8 @@ fn read_pairs(path: &Path) -> Result<([String; 2], Vec<ProbePair>), PretrainErro
 
 /// A file that is not one of these.
 fn foreign(path: &Path, what: &str) -> PretrainError {
-    PretrainError::Arrays(ArrayError::Input {
-        place: path.display().to_string(),
-        reason: format!("{what} is missing or does not fit the run's other files"),
-        remedy: "train the run anew",
-    })
+    let reason = format!("{what} is missing or does not fit the run's other files");
+    terms::Error::file(path, reason, "train the run anew").into()
 }
 
 #[cfg(test)]
