@@ -80,12 +80,12 @@ impl Error {
         file: &Path,
         line: usize,
         reason: impl Into<String>,
-        remedy: &'static str,
+        remedy: impl std::fmt::Display,
     ) -> Self {
         text::Error::line(file, line as u64, reason, remedy).into()
     }
 
-    pub(crate) fn file(file: &Path, reason: impl Into<String>, remedy: &'static str) -> Self {
+    pub(crate) fn file(file: &Path, reason: impl Into<String>, remedy: impl std::fmt::Display) -> Self {
         text::Error::file(file, reason, remedy).into()
     }
 

@@ -60,7 +60,7 @@ impl NumberedLines {
         &self,
         line: usize,
         reason: impl Into<String>,
-        remedy: &'static str,
+        remedy: impl std::fmt::Display,
     ) -> Error {
         Error::line(&self.path, line, reason, remedy)
     }
@@ -76,7 +76,7 @@ pub(crate) fn check_labels<'a>(
     path: &Path,
     column: usize,
     labels: impl Iterator<Item = &'a str>,
-    remedy: &'static str,
+    remedy: impl std::fmt::Display,
 ) -> Result<()> {
     let (mut items, mut different) = (0, BTreeSet::new());
     labels.for_each(|label| {
