@@ -20,6 +20,8 @@
 //! # Ok::<(), lab::study::Error>(())
 //! ```
 
+#![allow(missing_docs, reason = "a surface, which no other library builds on: names say what documentation would repeat")]
+
 pub mod build;
 pub mod demo;
 pub mod draw;

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// Results of studies.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a study could not be read, planned or run.
@@ -11,9 +10,7 @@ pub enum Error {
     /// No study has that name.
     #[error("no study is called `{name}`; there are {known}, or name a file that ends in .toml")]
     Unknown {
-        /// What was asked for.
         name: String,
-        /// The names of the built-in studies.
         known: String,
     },
     /// A study's definition is wrong.
@@ -21,31 +18,23 @@ pub enum Error {
     Definition {
         /// The study or its file, with the line where it is known.
         place: String,
-        /// The key.
         key: String,
-        /// What is wrong.
         reason: String,
-        /// What to do.
         remedy: String,
     },
     /// Data that a study needs is missing or too little.
     #[error("{place}: {reason}; {remedy}")]
     Data {
-        /// The file or folder.
         place: String,
-        /// What is wrong.
         reason: String,
-        /// What to do.
         remedy: String,
     },
     /// A file that a step reads cannot be read.
     #[error("{path}: cannot read it ({reason}); {remedy}")]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The system's message.
         reason: String,
-        /// What to do.
         remedy: &'static str,
     },
     /// The sentences of a text could not be counted.
@@ -60,11 +49,8 @@ pub enum Error {
          run the study with fresh steps"
     )]
     Result {
-        /// The step.
         step: String,
-        /// Which field is missing or wrong.
         reason: String,
-        /// The step's folder.
         folder: PathBuf,
     },
     /// The laboratory has results with other settings.
@@ -74,11 +60,8 @@ pub enum Error {
          that the former command restores them at once"
     )]
     Settings {
-        /// The study.
         study: String,
-        /// The scale.
         scale: String,
-        /// A line for each setting that differs.
         differing: String,
     },
     /// The run was interrupted.
