@@ -5,7 +5,7 @@
 //! 2 used wrongly, 130 interrupted, 143 and 129 by SIGTERM and SIGHUP). It is a library so that the Python package has the same command without
 //! a second program in its wheel.
 
-#![allow(missing_docs, reason = "a surface, which no other library builds on: names say what documentation would repeat")]
+#![allow(missing_docs, reason = "a surface: a name says what it is")]
 
 // Lines on standard error go through `say!`, which outlives their reader.
 #![deny(clippy::print_stderr)]

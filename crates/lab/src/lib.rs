@@ -20,7 +20,7 @@
 //! # Ok::<(), lab::study::Error>(())
 //! ```
 
-#![allow(missing_docs, reason = "a surface, which no other library builds on: names say what documentation would repeat")]
+#![allow(missing_docs, reason = "only surfaces import it; a name says what it is")]
 
 pub mod build;
 pub mod demo;
