@@ -9,12 +9,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
 use crate::input::BitextPreparation;
 use crate::lexicon::{DirectionModel, ParameterEstimate};
 use crate::model::AlignmentModel;
 use crate::table::CountTable;
 use crate::words::WordIndex;
+use crate::{Error, Result};
 use files::At;
 
 /// The first line; the number changes when the format does.

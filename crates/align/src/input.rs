@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use text::{LineReader, LineRules, Preparation, Preparer, TextSource, TokenizerChoice};
 
 use crate::bitext::{Bitext, BitextBuilder, LONGEST, PairBlock};
-use crate::{Error, Result};
 use crate::score::rest;
 use crate::words::WordIndex;
+use crate::{Error, Result};
 
 /// Bytes of text in a block, and blocks that are processed in parallel.
 const BLOCK: usize = 1 << 19;

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::bitext::Bitext;
 use crate::compat;
 use crate::diagonal::{Diagonal, LEAST_TENSION, solve_tension};
-use crate::{Error, Result};
 use crate::lexicon::{BestLinks, DirectionModel, EmStatistics, LikelihoodSums, ParameterEstimate};
 use crate::links::WordLinks;
 use crate::table::CountTable;
 use crate::view::{AlignmentDirection, DirectionView};
+use crate::{Error, Result};
 
 /// The configuration of training.
 #[derive(Clone, Debug, PartialEq)]

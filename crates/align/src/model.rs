@@ -1,7 +1,6 @@
 //! The model of both directions, which can be saved and links new text as the training text.
 
 use crate::bitext::Bitext;
-use crate::{Error, Result};
 use crate::input::BitextPreparation;
 use crate::learn::{AlignmentConfig, DirectionalLinks, EmIteration, link, train_direction};
 use crate::lexicon::DirectionModel;
@@ -9,6 +8,7 @@ use crate::links::WordLinks;
 use crate::symmetrize::{Symmetrization, symmetrize};
 use crate::view::AlignmentDirection;
 use crate::words::WordIndex;
+use crate::{Error, Result};
 
 /// Two vocabularies and the trained parameters of both directions.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 use text::{LineRules, TextSource};
 
-use crate::{Error, Result};
 use crate::links::{WordLinks, parse_link};
+use crate::{Error, Result};
 
 /// A sentence pair's gold links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,6 @@ use text::{LineRules, TextSource};
 
 use crate::bitext::Bitext;
 use crate::dictionary::{PairTexts, lexicon};
-use crate::{Error, Result};
 use crate::extraction::{LinkExtraction, SimilarityMatrix};
 use crate::input::{BitextPreparation, BitextReader, PairRules, ParallelText};
 use crate::job::{AlignmentObserver, align_bitext, put, read, write_lines};
@@ -24,6 +23,7 @@ use crate::learn::AlignmentConfig;
 use crate::links::WordLinks;
 use crate::score::{AlignmentScore, GoldLinks, LinkCounts};
 use crate::symmetrize::Symmetrization;
+use crate::{Error, Result};
 
 /// Vectors that are held at once, in values of all layers and both sides: half a gibibyte.
 const CHUNK_VALUES: usize = 1 << 27;

@@ -29,6 +29,6 @@ mod matrix;
 pub mod npy;
 mod stack;
 
-pub use terms::{Error, Result};
 pub use crate::matrix::Matrix;
 pub use crate::stack::{Stack, StackWriter};
+pub use terms::{Error, Result};

@@ -6,7 +6,6 @@
 //! a second program in its wheel.
 
 #![allow(missing_docs, reason = "a surface: a name says what it is")]
-
 // Lines on standard error go through `say!`, which outlives their reader.
 #![deny(clippy::print_stderr)]
 

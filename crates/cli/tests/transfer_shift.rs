@@ -26,7 +26,8 @@ const TEXTS: &str = "--text qaa=world/text/qaa.base.txt --text qab=world/text/qa
 
 /// A transfer of entities whose upper layers learn.
 fn transfer(out: &str, more: &str) -> String {
-    let fixed = "transfer --task ner --quick --epochs 2 --model run --world world --train-layers 3-4";
+    let fixed =
+        "transfer --task ner --quick --epochs 2 --model run --world world --train-layers 3-4";
     format!("{fixed} --out {out} {more}")
 }
 

@@ -13,7 +13,6 @@ use terms::RowCounts;
 use vectors::WordVectors;
 use vectors::formats::{self, ReadOptions};
 
-use crate::{Error, Result};
 use crate::learn::{
     Induction, MapFit, MapStart, Round, UnsupervisedCheck, check_unsupervised, fit, identical,
 };
@@ -24,6 +23,7 @@ use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
 use crate::predictions::{Prediction, RetrievalSpace};
 use crate::search::{Measure, Scores, Watch};
+use crate::{Error, Result};
 
 /// Every so many rounds of unsupervised learning, it is said how far it is.
 const ROUNDS_SHOWN: usize = 10;

@@ -20,10 +20,10 @@ use tensor::Device;
 use terms::{RowCounts, interrupt, wilson};
 use text::RandomStreams;
 
-use crate::{Error, Result};
 use crate::products::{AddedProduct, Columns, Placed, Summed};
 use crate::retrieval::{RetrievalAccuracy, RetrievalResult, repeated_rows};
 use crate::search::Watch;
+use crate::{Error, Result};
 
 /// Rows of a batch.
 const BATCH: usize = 2048;

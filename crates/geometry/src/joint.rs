@@ -20,11 +20,11 @@ use tensor::Device;
 use text::{Dictionary, LineRules};
 
 use crate::align::{AlignObserver, SpaceOptions, WordSpace, check_dims, read_remarked, read_space};
-use crate::{Error, Result};
 use crate::lexicon::Lexicon;
 use crate::map::{CrossProduct, Map};
 use crate::normalize::{Step, describe};
 use crate::search::{Measure, Scores, unwatched};
+use crate::{Error, Result};
 
 /// The most rounds of generalised Procrustes, and the relative decrease of the loss below which it has converged.
 const MOST_ROUNDS: usize = 100;

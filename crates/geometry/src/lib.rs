@@ -48,6 +48,6 @@ pub mod similarity;
 
 pub use arrays::{Matrix, Stack};
 
-pub use terms::{Error, Result};
 pub use crate::map::Map;
 pub use crate::normalize::{Step, describe, normalize};
+pub use terms::{Error, Result};

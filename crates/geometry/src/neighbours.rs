@@ -7,9 +7,9 @@ use arrays::Matrix;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 
-use crate::{Error, Result};
 use crate::normalize::{Step, mean, normalize, subtract};
 use crate::search::{Measure, Scores, unwatched};
+use crate::{Error, Result};
 
 /// Words or sentences of a language and their vectors.
 pub struct NamedVectors {

@@ -85,7 +85,11 @@ impl Error {
         text::Error::line(file, line as u64, reason, remedy).into()
     }
 
-    pub(crate) fn file(file: &Path, reason: impl Into<String>, remedy: impl std::fmt::Display) -> Self {
+    pub(crate) fn file(
+        file: &Path,
+        reason: impl Into<String>,
+        remedy: impl std::fmt::Display,
+    ) -> Self {
         text::Error::file(file, reason, remedy).into()
     }
 

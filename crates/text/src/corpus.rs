@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
 use crate::prepare::Preparer;
 use crate::random::RandomStreams;
 use crate::reader::{LineRules, SkipCounts, TextSource};
+use crate::{Error, Result};
 use files::At;
 
 /// Raw text per block: large enough to keep a thread busy, small enough to hold a few.

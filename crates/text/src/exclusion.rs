@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::corpus::hash;
-use crate::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
 use crate::reader::{LineRules, TextSource, TsvColumns};
+use crate::{Error, Result};
 
 /// Which text is written without which sentences.
 #[derive(Clone, Debug)]

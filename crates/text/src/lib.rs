@@ -53,7 +53,6 @@ pub use corpus::{
     BlockConsumer, Corpus, CorpusReport, ReadObserver, ReadProgress, Selection, SentenceBlock,
     Split, Subset,
 };
-pub use terms::{Error, Result};
 pub use exclusion::{
     ExclusionConfig, ExclusionResult, count_without_tests, exclude_tests, letters,
 };
@@ -64,11 +63,12 @@ pub use prepare::{
 };
 pub use random::{RandomStream, RandomStreams};
 pub use reader::{
-    LineReader, LineRules, SkipCounts, TextSource, TsvColumns, is_tsv, open_file,
-    plain_name, read_whole, unreadable,
+    LineReader, LineRules, SkipCounts, TextSource, TsvColumns, is_tsv, open_file, plain_name,
+    read_whole, unreadable,
 };
 pub use records::{TableRecord, check_table_name, write_table};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
+pub use terms::{Error, Result};
 pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};
 pub use vocabulary::{
     Anchor, BpeSettings, CountedText, EncodedSentence, EncodedWords, ExtendedVocabulary,

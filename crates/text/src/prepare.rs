@@ -18,8 +18,8 @@ use unicode_normalization::{
     IsNormalized, UnicodeNormalization, char::is_combining_mark, is_nfc_quick,
 };
 
-use crate::{Error, Result};
 use crate::moses::Moses;
+use crate::{Error, Result};
 use files::At;
 
 /// jieba's dictionary is large and never changes, so there is one for all.

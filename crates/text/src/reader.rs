@@ -412,7 +412,8 @@ impl LineReader<'_> {
                 let blank = text.trim().is_empty().then_some("");
                 text.split('\t').nth(column - 1).or(blank).ok_or_else(|| {
                     let columns = text.split('\t').count();
-                    let reason = format!("has {columns} columns, and column {column} is to be read");
+                    let reason =
+                        format!("has {columns} columns, and column {column} is to be read");
                     let remedy = "name columns that every line has, with tabs between";
                     Error::line(self.name(), self.number(), reason, remedy)
                 })?

@@ -11,10 +11,10 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
 use crate::random::RandomStream;
 use crate::reader::{LineRules, SkipCounts, TextSource};
 use crate::vocabulary::Vocabulary;
+use crate::{Error, Result};
 
 /// A bilingual dictionary as it was read.
 #[derive(Clone, Debug, PartialEq)]

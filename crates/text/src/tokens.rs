@@ -17,10 +17,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, Selection, SentenceBlock, Split};
-use crate::{Error, Result};
 use crate::prepare::Preparation;
 use crate::reader::LineRules;
 use crate::vocabulary::{LanguageObserver, SubwordEncoder, Vocabulary};
+use crate::{Error, Result};
 
 const MANIFEST: &str = "corpus.json";
 const COUNTS: &str = "counts.bin";

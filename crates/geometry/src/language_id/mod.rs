@@ -50,10 +50,10 @@ use text::RandomStreams;
 pub use removal::{leading_subspace, mean_subspace, subspace_of_means};
 
 use crate::cka::SimilarityInterval;
-use crate::{Error, Result};
 use crate::projection::variance_between;
 use crate::retrieval::{check_layers, row_digests};
 use crate::search::Watch;
+use crate::{Error, Result};
 use probe::{Features, LOOSE, LinearProbe, TOLERANCE};
 use removal::Removal;
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use files::At;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
 use crate::search::{Neighbours, Top};
+use crate::{Error, Result};
 
 /// The longest first line: a key is a digest.
 const LONGEST_HEADER: usize = 4096;

@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use tensor::Device;
 use terms::interrupt::Interruption;
 
-use crate::{Error, Result};
 use crate::matmul::rows_by_rows;
 use crate::normalize::{Step, normalize};
+use crate::{Error, Result};
 pub use dropout::SimilarityDropout;
 use resident::Resident;
 use sift::Sieve;

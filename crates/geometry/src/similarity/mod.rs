@@ -36,8 +36,8 @@ use terms::{RowCounts, interrupt};
 use text::RandomStreams;
 
 use crate::cka::{SimilarityInterval, check};
-use crate::{Error, Result};
 use crate::search::Watch;
+use crate::{Error, Result};
 
 /// Blocks that rows are dealt into for intervals.
 pub const BLOCKS: usize = 20;

@@ -9,10 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// No study has that name.
     #[error("no study is called `{name}`; there are {known}, or name a file that ends in .toml")]
-    Unknown {
-        name: String,
-        known: String,
-    },
+    Unknown { name: String, known: String },
     /// A study's definition is wrong.
     #[error("{place}, `{key}`: {reason}; {remedy}")]
     Definition {
@@ -24,11 +21,7 @@ pub enum Error {
     },
     /// Data that a study needs is missing or too little.
     #[error("{place}: {reason}; {remedy}")]
-    Data {
-        place: String,
-        reason: String,
-        remedy: String,
-    },
+    Data { place: String, reason: String, remedy: String },
     /// A file that a step reads cannot be read.
     #[error("{path}: cannot read it ({reason}); {remedy}")]
     Unreadable {
@@ -48,22 +41,14 @@ pub enum Error {
         "{step}: its result does not parse ({reason}); run the step again: remove the folder {folder} or \
          run the study with fresh steps"
     )]
-    Result {
-        step: String,
-        reason: String,
-        folder: PathBuf,
-    },
+    Result { step: String, reason: String, folder: PathBuf },
     /// The laboratory has results with other settings.
     #[error(
         "{study} at {scale}: the laboratory has results with other settings, which cannot be averaged or compared with \
          these:{differing}\nname another laboratory (--lab DIR), or drop those results (--force): completed steps are kept, so \
          that the former command restores them at once"
     )]
-    Settings {
-        study: String,
-        scale: String,
-        differing: String,
-    },
+    Settings { study: String, scale: String, differing: String },
     /// The run was interrupted.
     #[error("stopped; completed steps are kept, and the same command continues from here")]
     Stopped,

@@ -17,8 +17,8 @@ use super::{
     ImportedTokenizer, LanguageManifest, SpecialTokens, Vocabulary, VocabularyKind,
     VocabularyLanguage, check_languages, foreign,
 };
-use crate::{Error, Result};
 use crate::prepare::{Preparer, SimplificationTable};
+use crate::{Error, Result};
 
 const MANIFEST: &str = "vocabulary.json";
 const SUBWORDS: &str = "subwords.tsv";

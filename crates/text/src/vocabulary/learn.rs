@@ -27,8 +27,8 @@ use super::{
     check_languages,
 };
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock, Split};
-use crate::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
+use crate::{Error, Result};
 use files::At;
 
 /// Word types counted at most; beyond that, the rarest are dropped.

@@ -36,8 +36,8 @@ pub use summary::{
 };
 pub use unknown::{UnknownCounts, take_unknown_counts};
 
-use crate::{Error, Result};
 use crate::prepare::{Preparation, Preparer, SimplificationTable};
+use crate::{Error, Result};
 
 /// The suffix of a word's last subword, in vocabularies that are learned here.
 const WORD_END: &str = "</w>";

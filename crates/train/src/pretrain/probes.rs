@@ -18,8 +18,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use arrays::npy::{self, Array, Precision};
 use arrays::Matrix;
+use arrays::npy::{self, Array, Precision};
 use files::At;
 use geometry::projection::variance_between;
 use models::SNAPSHOT_FOLDER;
