@@ -10,7 +10,7 @@ use geometry::predictions::{Prediction, RetrievalSpace};
 use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
 use geometry::search::{Measure, unwatched};
 use models::parallel::{ParallelSide, RowSelection, read_pair_some, read_some};
-use models::sentences::{EncodedPairs, counted_vectors, encode_pairs};
+use models::sentences::{EncodedPairs, mean_vectors, encode_pairs};
 use models::{ModelLocation, PretrainedModel, snapshots};
 use serde::Serialize;
 use shift::means::{MeanVectors, compute};
@@ -177,7 +177,7 @@ impl ModelShelf {
         let layers: Vec<usize> = (0..space.layers).collect();
         let side = ParallelSide::new(lang, lang, vec![text.to_owned()]);
         let model = &mut loaded.model;
-        let (matrices, _) = device.run(|| counted_vectors(model, &side, &layers))?;
+        let (matrices, _) = device.run(|| mean_vectors(model, &side, &layers))?;
         let query = named(side, &layers, matrices);
         let candidates = &loaded.candidates[&candidates_key(space)];
         let result = device.run(|| nearest(&query, candidates, k, center, device))?;
@@ -312,7 +312,7 @@ impl LoadedModel {
             let different = texts.into_iter().filter(|text| seen.insert(text.clone())).collect();
             let side = ParallelSide::new(language, language, different);
             let model = &mut self.model;
-            let (matrices, _) = device.run(|| counted_vectors(model, &side, &layers))?;
+            let (matrices, _) = device.run(|| mean_vectors(model, &side, &layers))?;
             candidates.push(named(side, &layers, matrices));
         }
         self.candidates.insert(key, candidates);

@@ -227,7 +227,7 @@ impl Space {
                 let sides = sides.map_or_else(|sides| sides, Vec::from);
                 let mut matrices = Vec::new();
                 for side in sides {
-                    matrices.push(device.run(|| mean_vectors(model, &side, &numbers))?);
+                    matrices.push(device.run(|| mean_vectors(model, &side, &numbers))?.0);
                     space.texts.push(side.lines);
                 }
                 matrices
@@ -280,7 +280,7 @@ impl Space {
             }
             let mut groups = Vec::new();
             for side in &sides {
-                groups.push(device.run(|| mean_vectors(&mut model, side, &numbers))?);
+                groups.push(device.run(|| mean_vectors(&mut model, side, &numbers))?.0);
             }
             points.push(ProbePoint { step, raw: vec![], centered: vec![], language_share: vec![] });
             encoded.push((step, groups));

@@ -417,7 +417,7 @@ impl MapCommand {
             .collect();
         let device = self.compute.device()?;
         for side in &sides {
-            let layers = device.run(|| mean_vectors(&mut model, side, &numbers))?;
+            let (layers, _) = device.run(|| mean_vectors(&mut model, side, &numbers))?;
             panels.iter_mut().zip(layers).for_each(|(panel, layer)| panel.groups.push(layer));
         }
         let joined = match self.parallel.is_empty() {
