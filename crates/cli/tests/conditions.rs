@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{done, ran, refused, with_world};
+use crate::common::{done, json, ran, refused, with_world};
 
 /// Conditions differ only in what they say: each runs, and says so.
 #[test]
@@ -47,9 +47,7 @@ fn a_language_is_trained_twice_in_one_encoder() {
         [("world-run", "--world world", ["qaa", "qaa-b"]), ("text-run", text, ["en", "en-b"])]
     {
         done(folder, &format!("pretrain --out {out} {input} {short}"));
-        let config: Value =
-            serde_json::from_slice(&fs::read(folder.join(out).join("config.json")).unwrap())
-                .unwrap();
+        let config = json(&folder.join(out).join("config.json"));
         assert_eq!(config["encoder"]["languages"], serde_json::json!([first, second]));
         assert_eq!(config["encoder"]["separate"], "embeddings");
         let sides = [

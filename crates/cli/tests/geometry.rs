@@ -134,9 +134,7 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
 
     // Pairs that the maps were learned from are no test, whether text or vectors say so, at any layer.
     let seen = format!("{texts} --train qab={SIDE}.qab --train qaa={SIDE}.qaa --layers 2");
-    let output = isogloss(folder, &seen);
-    let [printed, said] =
-        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let [printed, said] = ran(folder, &seen);
     let used = of_texts["used"].as_u64().unwrap();
     assert!(said.contains(&format!("learned from {used} of the {used} test pairs")), "{said}");
     assert!(printed.contains(&format!("{used} of these are test pairs")), "{printed}");
@@ -336,8 +334,7 @@ fn words_and_their_neighbours() {
     };
     assert_eq!((texts(0, 1), texts(0, 0)), (vec!["cat", "dog"], vec!["chien"]));
     assert_eq!(texts(1, 1), ["dog", "cat"]);
-    let printed = isogloss(folder, &format!("{spaces} chat")).stdout;
-    let printed = String::from_utf8(printed).unwrap();
+    let [printed, _] = ran(folder, &format!("{spaces} chat"));
     assert!(printed.contains("en  cat    0.995  dog    0.100\n"), "{printed}");
     refused(folder, &format!("{spaces} loup"), 2, "`loup` has no vector");
     refused(folder, "neighbours --vectors en=en.vec --lang fr chat", 2, "--vectors fr=FILE");
@@ -784,9 +781,7 @@ fn bad_vectors_and_dictionaries_are_named() {
     let overlap = |pairs, queries, translations| serde_json::json!({ "pairs": pairs, "queries": queries, "translations": translations });
     assert_eq!(found["train_overlap"], overlap(2, 2, 0));
     assert!(found["unseen"].is_null());
-    let output = isogloss(folder, &seen);
-    let [printed, said] =
-        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let [printed, said] = ran(folder, &seen);
     assert!(said.contains("learned from 2 of the 2 test words (2 of 2 pairs)"), "{said}");
     assert!(printed.contains("learned from all of these 2 words"), "{printed}");
     fs::write(folder.join("one.txt"), "deux two\n").unwrap();
@@ -804,8 +799,7 @@ fn bad_vectors_and_dictionaries_are_named() {
     fs::write(folder.join("translation.txt"), "trois one\n").unwrap();
     let half = some.replace("one.txt", "translation.txt");
     assert_eq!(done(folder, &half)["train_overlap"], overlap(0, 0, 1));
-    let printed = isogloss(folder, &half);
-    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let [printed, _] = ran(folder, &half);
     assert!(
         printed.contains("map learned from 1 pairs of 1 in the dictionary (100.0 %)"),
         "{printed}"
@@ -818,8 +812,7 @@ fn bad_vectors_and_dictionaries_are_named() {
         ["--dictionary swapped.txt --test-dictionary good.txt", "--test-dictionary swapped.txt"]
     {
         let few = format!("align words --source a.vec --target b.vec --normalize none {flag}");
-        let said = isogloss(folder, &few);
-        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        let [_, said] = ran(folder, &few);
         let expected = "swapped.txt: only 1 of 23 pairs (4.3 %) have vectors on both sides; with its columns swapped, 2 would";
         assert!(said.contains(expected), "{said}");
     }
@@ -831,8 +824,7 @@ fn bad_vectors_and_dictionaries_are_named() {
     fs::write(folder.join("half.txt"), "un one\ndeux two\ndeux zwei\nquatre four\n").unwrap();
     let half =
         "align words --source a.vec --target b.vec --test-dictionary half.txt --normalize none";
-    let printed = isogloss(folder, &half);
-    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let [printed, _] = ran(folder, &half);
     let expected = "\ncoverage: 2 of 3 source words (0.667), 2 of 4 pairs (0.500)\n";
     assert!(printed.contains(expected), "{printed}");
     let half = done(folder, half);

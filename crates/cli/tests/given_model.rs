@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{done, isogloss, refused};
+use crate::common::{done, ran, refused};
 
 const HIDDEN: usize = 32;
 const LAYERS: usize = 3;
@@ -134,9 +134,7 @@ fn language_shift_of_a_given_model() {
     assert_eq!(used.unwrap()["value"], 12.0);
 
     // A study that cannot be asked of the model says why, and what is missing is said.
-    let output = isogloss(folder, &format!("study plan {choice}").replace("en,de,fr", "en,de,el"));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [text, _] = ran(folder, &format!("study plan {choice}").replace("en,de,fr", "en,de,el"));
     assert!(text.contains("skipped: el: there is no") && text.contains("dev-el.tsv"), "{text}");
     assert!(text.contains("shift, en-de"), "{text}");
     let report = done(folder, "report --out page.html");

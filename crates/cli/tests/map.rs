@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{Shared, done, isogloss, refused, with_world};
 use std::sync::LazyLock;
+
+use crate::common::{Shared, done, isogloss, refused, with_world};
 
 /// A world, a run of sixty updates with a constant learning rate, and an untrained one.
 static RUNS: LazyLock<Shared> = LazyLock::new(|| {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tensor::Device;
 
-use crate::common::{done, refused};
+use crate::common::{done, json, refused};
 
 /// A folder with a world of three languages, the third of which no model knows yet.
 fn with_three_languages() -> TempDir {
@@ -234,9 +234,7 @@ fn imported_models_of_every_tokenizer_are_given_a_language() {
         let far = exported.iter().zip(&own).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
         assert!(exported.len() == own.len() && far < 1e-3, "{name}: {far}");
         // Special tokens are in the file: `transformers` adds none by itself.
-        let json = |file: String| -> serde_json::Value {
-            serde_json::from_slice(&fs::read(folder.join(file)).unwrap()).unwrap()
-        };
+        let json = |file: String| -> serde_json::Value { json(&folder.join(file)) };
         let tokenizer = json(format!("{hf}/tokenizer.json"));
         assert!(!tokenizer["post_processor"].is_null(), "{name}");
         // The language that it knew is exported as it was, without the rows of the new one.

@@ -17,7 +17,7 @@ use tensor::{Device, Params};
 use train::pretrain::{PretrainConfig, PretrainSummary, RunData, mlm_step};
 use train::{AdamGroup, Trainer};
 
-use crate::common::{Typed, command, done, isogloss, ran, refused, started, with_world};
+use crate::common::{Typed, command, done, isogloss, json, ran, refused, started, with_world};
 
 const RUN: &str = "pretrain --world world --steps 40 --checkpoint-every 7 --evaluate-every 10 --preset \
         sep-emb-l1-3 --set stages=[{steps=9,length=16,sequences=8},{steps=4,accumulate=1}]";
@@ -61,9 +61,7 @@ fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     }
     ran(folder.path(), "pretrain --resume --out broken");
     // A run that is resumed after its end says what it printed then.
-    let resumed: Value =
-        serde_json::from_slice(&fs::read(folder.path().join("broken/summary.json")).unwrap())
-            .unwrap();
+    let resumed = json(&folder.path().join("broken/summary.json"));
     for key in ["perplexity", "retrieval", "best", "left_plateau", "emerged", "tokens", "steps"] {
         assert_eq!(resumed[key], summary[key], "{key}");
     }

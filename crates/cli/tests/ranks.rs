@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
-use crate::common::{command, done, isogloss, refused, with_world};
+use crate::common::{command, done, ran, refused, with_world};
 
 /// Embeddings and lower layers of each language are its own: some ranks then have no gradient for some weights.
 const RUN: &str = "pretrain --world world --device cpu --preset sep-emb-l1-3 --accumulate 4 \

@@ -4,7 +4,7 @@ mod common;
 
 use tempfile::TempDir;
 
-use crate::common::{done, isogloss, refused};
+use crate::common::{done, ran, refused};
 
 #[test]
 fn from_means_to_a_sweep() {
@@ -75,8 +75,7 @@ fn from_means_to_a_sweep() {
     for (sentence, said) in
         [("12 345 6", "none of these 3 words is in qaa"), (&*mixed, "are not in qaa: 12\n")]
     {
-        let output = isogloss(folder, &format!("{translate} --layer 2 '{sentence}'"));
-        let output = String::from_utf8(output.stdout).unwrap();
+        let [output, _] = ran(folder, &format!("{translate} --layer 2 '{sentence}'"));
         assert!(output.contains(said), "{output}");
     }
     let nan = format!("{translate} --layer 2 --alpha nan '{sentence}'");

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use terms::Scale;
 
-use crate::common::{command, done, isogloss, refused};
+use crate::common::{command, done, isogloss, json, ran, refused};
 
 /// A study that takes seconds; `more` goes before its tables.
 fn study(folder: &Path, more: &str) {
@@ -205,9 +205,7 @@ fn results_of_another_build_are_said_to_be_so() {
     let steps = done(folder, "study run mine.toml --threads 1")["run"].clone();
     let plan = planned(folder);
     let first = kept(folder, &plan["steps"][1]);
-    let read = |name: &str| -> Value {
-        serde_json::from_slice(&std::fs::read(first.join(name)).unwrap()).unwrap()
-    };
+    let read = |name: &str| -> Value { json(&first.join(name)) };
     let (mut step, result) = (read("step.json"), read("result.json"));
     assert_eq!(
         (&step["build"], &step["revision"]),

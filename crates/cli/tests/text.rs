@@ -5,7 +5,7 @@ mod common;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{done, isogloss, reading, refused};
+use crate::common::{done, reading, refused};
 
 fn place() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -105,8 +105,7 @@ fn what_can_be_refused_is_refused_before_text_is_read() {
 fn a_cause_is_printed_once_and_a_remedy_fits_it() {
     let place = place();
     let folder = place.path();
-    let output = isogloss(folder, "vocab stats nowhere");
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = refused(folder, "vocab stats nowhere", 1, "os error 2");
     assert_eq!(errors.matches("os error 2").count(), 1, "{errors}");
     // The start of a zstd frame, and nothing after it.
     std::fs::write(folder.join("cut.zst"), [0x28, 0xb5, 0x2f, 0xfd, 0x04]).unwrap();

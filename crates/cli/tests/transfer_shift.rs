@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use crate::common::{Shared, done, refused};
 use serde_json::Value;
+
+use crate::common::{Shared, done, json, refused};
 
 /// A folder with a small world, an encoder that was trained for some seconds, and its language means.
 static MADE: LazyLock<Shared> = LazyLock::new(|| {
@@ -61,8 +62,7 @@ fn alpha_is_chosen_on_dev_and_reported_on_test() {
     assert!(curve.len() == 4 && curve[2] > curve[0], "{curve:?}");
 
     // Each model that was fine-tuned takes the best of its own curve.
-    let results: Value =
-        serde_json::from_slice(&fs::read(folder.join("chosen/results.json")).unwrap()).unwrap();
+    let results = json(&folder.join("chosen/results.json"));
     for (record, alpha) in results.as_array().unwrap().iter().zip(set["alphas"].as_array().unwrap())
     {
         let shifted = &record["shifted"]["qab"];

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::{command, done, isogloss, reading, refused};
+use crate::common::{command, done, reading, refused};
 
 /// Sentences about cats and about numbers, in two languages.
 fn place() -> TempDir {

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{done, refused};
+use crate::common::{done, json, refused};
 
 const TEXTS: &str = "--text en=en.txt --text zh=zh.txt";
 
@@ -37,10 +37,6 @@ fn pieces(characters: &str) -> String {
         pieces.extend(both.into_iter().filter(|piece| !pieces.contains(piece)).collect::<Vec<_>>());
     }
     pieces.join("\n") + "\n"
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 /// What each language of a run's vocabulary has done to its text.

@@ -123,6 +123,11 @@ pub(crate) fn ran(folder: &Path, line: &(impl Typed + ?Sized)) -> [String; 2] {
     [printed, said]
 }
 
+/// A file of JSON.
+pub(crate) fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
 /// The JSON that it prints when all goes well.
 pub(crate) fn done(folder: &Path, line: &(impl Typed + ?Sized)) -> Value {
     let words = [line.words(), vec!["--json".to_owned()]].concat();
