@@ -3,6 +3,7 @@
 //!
 //! A library names keys and never flags; the command line and the Python package say how to set a key.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::path::Path;
@@ -31,14 +32,16 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug)]
 pub struct Error(Box<Complaint>);
 
+type Key = Cow<'static, str>;
+
 #[derive(Debug)]
 enum Complaint {
-    Said { message: String, usage: bool, key: Option<&'static str>, source: Option<io::Error> },
+    Said { message: String, usage: bool, key: Option<Key>, source: Option<io::Error> },
     Of(Box<dyn Fault>),
 }
 
 impl Error {
-    fn said(message: String, usage: bool, key: Option<&'static str>) -> Self {
+    fn said(message: String, usage: bool, key: Option<Key>) -> Self {
         Self(Box::new(Complaint::Said { message, usage, key, source: None }))
     }
 
@@ -73,13 +76,13 @@ impl Error {
     }
 
     /// The value of a configuration key makes no sense.
-    pub fn setting(key: &'static str, reason: impl Display, remedy: impl Display) -> Self {
+    pub fn setting(key: impl Into<Key>, reason: impl Display, remedy: impl Display) -> Self {
         Self::of_key(key, format!("{reason}; {remedy}"))
     }
 
     /// The same, where the reason says what to ask for instead.
-    pub fn of_key(key: &'static str, reason: impl Into<String>) -> Self {
-        Self::said(reason.into(), true, Some(key))
+    pub fn of_key(key: impl Into<Key>, reason: impl Into<String>) -> Self {
+        Self::said(reason.into(), true, Some(key.into()))
     }
 
     /// A message with the system's own behind it.
@@ -122,7 +125,7 @@ impl Fault for Error {
 
     fn key(&self) -> Option<&str> {
         match &*self.0 {
-            Complaint::Said { key, .. } => *key,
+            Complaint::Said { key, .. } => key.as_deref(),
             Complaint::Of(fault) => fault.key(),
         }
     }
