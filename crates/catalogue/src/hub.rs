@@ -127,7 +127,7 @@ fn choose(model: &str, names: &[String]) -> Result<Vec<String>> {
         let reason = format!("it has no {lacks}, only {}", shown.join(", "));
         let remedy =
             "only checkpoints of `transformers` in PyTorch's or safetensors' form are read";
-        Error::File { file: model.to_owned(), reason, remedy: remedy.into() }
+        Error::file(Path::new(model), reason, remedy)
     };
     if !has("config.json") {
         return Err(complain("config.json"));

@@ -1,5 +1,6 @@
 //! What can go wrong, with its place and a remedy. Messages name configuration keys, never flags.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use terms::Fault;
@@ -79,21 +80,17 @@ impl Error {
     pub(crate) fn line(
         file: &Path,
         line: usize,
-        reason: impl Into<String>,
-        remedy: impl std::fmt::Display,
+        reason: impl Display,
+        remedy: impl Display,
     ) -> Self {
         text::Error::line(file, line as u64, reason, remedy).into()
     }
 
-    pub(crate) fn file(
-        file: &Path,
-        reason: impl Into<String>,
-        remedy: impl std::fmt::Display,
-    ) -> Self {
+    pub(crate) fn file(file: &Path, reason: impl Display, remedy: impl Display) -> Self {
         text::Error::file(file, reason, remedy).into()
     }
 
-    pub(crate) fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn request(reason: impl Display, remedy: impl Display) -> Self {
         text::Error::request(reason, remedy).into()
     }
 
