@@ -134,8 +134,6 @@ fn bad_input_is_refused_by_name() {
     align("-p a-b=none", 1, "none");
     align("-p a=one -p b=two", 1, "one: has 3 lines, and two has 2");
     align("-p a-b=hole", 1, "hole:2: the first side is empty");
-    align("-p a-b=hole --prepared words", 1, "hole:2: the first side is empty");
-    assert!(!folder.join("words").exists());
     align("-p a-b=pairs --tension 20", 2, "tension is 20");
     align("-p a=pairs", 2, "give the other side too");
     align("-p a=one -p b=two -p c=two", 2, "names 3 languages");
