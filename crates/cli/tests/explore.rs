@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{Shared, command, done, refused, with_world};
+use crate::common::{Shared, command, copy, done, refused, with_world};
 
 /// A world, and a run of sixty updates on it.
 static RUNS: LazyLock<Shared> = LazyLock::new(|| {
@@ -24,11 +24,6 @@ static RUNS: LazyLock<Shared> = LazyLock::new(|| {
     done(folder, "pretrain --world world --preset no-anchors --out run --steps 60 --set stages=[]");
     shared
 });
-
-fn copy(from: &Path, to: &Path) {
-    let status = Command::new("cp").arg("-r").args([from, to]).status();
-    assert!(status.unwrap().success());
-}
 
 /// A server, ended when it is dropped.
 struct Served {

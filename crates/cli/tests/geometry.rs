@@ -10,7 +10,7 @@ use arrays::npy::{self, Precision};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Shared, done, isogloss, ran, refused};
+use crate::common::{Shared, done, ran, refused};
 
 /// A world, and an encoder that has learned for a moment.
 static TRAINED: LazyLock<Shared> = LazyLock::new(|| {
@@ -549,8 +549,7 @@ fn similarity_of_matrices_and_of_stacks() {
     assert!(fs::read_to_string(folder.join("map.svg")).unwrap().starts_with("<svg"));
 
     write("few.npy", &[10, 6], &x[..60]);
-    let output = isogloss(folder, "cka few.npy few.npy");
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let [printed, _] = ran(folder, "cka few.npy few.npy");
     assert!(
         printed.contains("warning: n is not well above d") && printed.contains("n 10, d 6"),
         "{printed}"
@@ -595,8 +594,7 @@ fn measures_of_similarity_by_layer() {
     assert_eq!(one["layers"][0]["layer"], 1);
     assert!(one["layers"][0]["measures"]["cka"]["interval"].is_null());
 
-    let output = isogloss(folder, "similarity x.npy y.npy --measure svcca,mexa");
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let [printed, _] = ran(folder, "similarity x.npy y.npy --measure svcca,mexa");
     assert!(
         printed.contains("SVCCA (Raghu et al. 2017)") && printed.contains("chance"),
         "{printed}"
@@ -651,8 +649,7 @@ fn the_language_of_vectors_is_told() {
     for one in found["languages"].as_array().unwrap() {
         assert_eq!((&one["test"], &one["repeated"]), (&34.into(), &200.into()), "{one}");
     }
-    let printed = isogloss(folder, &arguments);
-    let printed = String::from_utf8_lossy(&printed.stdout);
+    let [printed, _] = ran(folder, &arguments);
     assert!(printed.contains("; 200 with a sentence of an earlier row were left out"), "{printed}");
 }
 
@@ -793,8 +790,7 @@ fn bad_vectors_and_dictionaries_are_named() {
     fs::write(folder.join("other-word.txt"), "trois three\n").unwrap();
     let none = some.replace("one.txt", "other-word.txt");
     assert_eq!(done(folder, &none)["train_overlap"]["queries"], 0);
-    let output = isogloss(folder, &none);
-    assert!(!String::from_utf8_lossy(&output.stderr).contains("test words"));
+    assert!(!ran(folder, &none)[1].contains("test words"));
     // A translation that was learned from with another word is no whole test either.
     fs::write(folder.join("translation.txt"), "trois one\n").unwrap();
     let half = some.replace("one.txt", "translation.txt");
@@ -841,8 +837,7 @@ fn bad_vectors_and_dictionaries_are_named() {
     assert_eq!((&found["queries"], &found["different"]["queries"]), (&3.into(), &2.into()));
     assert_eq!(found["different"]["p_at_1"], 1.0);
     assert_eq!(found["different"]["candidates"]["queries"], 2);
-    let printed = isogloss(folder, &names);
-    assert!(String::from_utf8_lossy(&printed.stdout).contains("words that no translation equals:"));
+    assert!(ran(folder, &names)[0].contains("words that no translation equals:"));
     let common = done(folder, &format!("{names} --source-words list.txt --target-words d.vec"));
     assert_eq!((&common["source_words"], &common["queries"]), (&2.into(), &2.into()));
     assert!(common["signature"].as_str().unwrap().contains("|vocab:200000,common|"), "{common}");

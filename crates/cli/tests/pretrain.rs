@@ -276,14 +276,10 @@ fn wrong_requests_are_refused_with_exit_code_2() {
         refused(folder.path(), &format!("pretrain --out r {world} {flags}"), 2, reason);
         assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
     }
-    let output = isogloss(folder.path(), "pretrain --text en=nowhere.txt --out r");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.txt"));
+    refused(folder.path(), "pretrain --text en=nowhere.txt --out r", 1, "nowhere.txt");
     assert!(!folder.path().join("r").exists(), "a missing file left a folder");
-    let output = isogloss(folder.path(), "pretrain --resume --out world");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("holds no run"));
-    let output = isogloss(folder.path(), "pretrain --world world --out world");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is not empty"));
+    refused(folder.path(), "pretrain --resume --out world", 2, "holds no run");
+    refused(folder.path(), "pretrain --world world --out world", 2, "is not empty");
 }
 
 #[test]
@@ -312,8 +308,7 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
     let from = "pretrain --resume --out ../r";
     refused(&elsewhere, &from, 1, "relative to where the run was begun");
     fs::remove_file(folder.path().join("r/state.safetensors")).unwrap();
-    let output = isogloss(folder.path(), &resume);
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    let [_, printed] = ran(folder.path(), resume);
     assert!(printed.contains("r holds no checkpoint: from step 0"), "{printed}");
     // As a kill before the first checkpoint leaves it.
     for file in ["state.safetensors", "summary.json"] {
@@ -429,8 +424,7 @@ fn what_rots_under_a_run_is_noticed() {
     let at = lines.find("\"perplexity\":{").unwrap() + 20;
     assert!(lines.as_bytes()[at].is_ascii_digit(), "{lines}");
     flip(&metrics, at);
-    let output = isogloss(folder.path(), &resume);
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    let [_, printed] = ran(folder.path(), resume);
     assert!(printed.contains("some were altered or lost"), "{printed}");
     // A summary that was altered is none.
     flip(&run.join("summary.json"), 30);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use terms::Scale;
 
-use crate::common::{command, done, isogloss, json, ran, refused};
+use crate::common::{command, done, isogloss, json, ran, refused, started};
 
 /// A study that takes seconds; `more` goes before its tables.
 fn study(folder: &Path, more: &str) {
@@ -46,6 +46,12 @@ transfer = ["--quick", "--epochs", "1"]
 /// The first word of a step's command after the program's name.
 fn verb(step: &Value) -> Option<&str> {
     step["command"].as_str()?.split(' ').nth(1)
+}
+
+/// The verbs of the steps that are to be run.
+fn open(plan: &Value) -> Vec<&str> {
+    let open = plan["steps"].as_array().unwrap().iter().filter(|step| step["done"] == false);
+    open.filter_map(verb).collect()
 }
 
 fn planned(folder: &Path) -> Value {
@@ -82,13 +88,7 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
         .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
     std::fs::write(folder.join("mine.toml"), changed).unwrap();
     let plan = planned(folder);
-    let open: Vec<&str> = plan["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|step| step["done"] == false)
-        .filter_map(verb)
-        .collect();
+    let open = open(&plan);
     assert!(!open.is_empty() && open.iter().all(|verb| *verb == "transfer"), "{open:?}");
 
     // Seeds of the one and the other would be averaged: a laboratory has results of one of them.
@@ -135,11 +135,7 @@ fn a_study_that_is_killed_goes_on() {
     );
     std::fs::write(folder.join("mine.toml"), short).unwrap();
     for milliseconds in [150, 900, 1700] {
-        let mut child = command(folder, "study run mine.toml --json")
-            .stderr(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = started(folder, "study run mine.toml --json");
         std::thread::sleep(Duration::from_millis(milliseconds));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -189,9 +185,7 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     let read = steps.iter().find(|step| step["done"] == true && verb(step) == Some("align"));
     let result = kept(folder, read.unwrap()).join("result.json");
     std::fs::write(&result, "{}").unwrap();
-    let output = isogloss(folder, "study run mine.toml");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("2 of 9 steps failed"), "{errors}");
+    let errors = refused(folder, "study run mine.toml", 1, "2 of 9 steps failed");
     assert!(errors.contains("its result does not parse (missing field `signature`)"), "{errors}");
     assert_eq!(records(), before);
 }
@@ -217,11 +211,7 @@ fn results_of_another_build_are_said_to_be_so() {
     step["build"] = "0.0.9 (an older commit)".into();
     assert!(step.as_object_mut().unwrap().remove("blake3").is_some());
     std::fs::write(first.join("step.json"), step.to_string()).unwrap();
-    let errors = |arguments: &str| {
-        let output = isogloss(folder, arguments);
-        assert!(output.status.success());
-        String::from_utf8(output.stderr).unwrap()
-    };
+    let errors = |line: &str| ran(folder, line)[1].clone();
     let warned = errors("study run mine.toml");
     assert!(warned.contains("steps of 2 builds are put together: 1 of 0.0.9"), "{warned}");
     let fresh = done(folder, "study run mine.toml --fresh");
@@ -284,13 +274,7 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     // What another evaluation needs is run for it: the world, the encoder, and itself, of one seed.
     std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\", \"parse\"]")).unwrap();
     let plan = done(folder, &format!("study plan mine.toml --device {CPU} --lab both --seeds 1"));
-    let open: Vec<&str> = plan["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|step| step["done"] == false)
-        .filter_map(verb)
-        .collect();
+    let open = open(&plan);
     assert_eq!(open, ["world", "pretrain", "transfer"]);
     assert_eq!(run("both", "--seeds 1"), (3, steps - 2));
     let kept: Vec<Value> =
@@ -530,10 +514,7 @@ fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
     let text = folder.join(text);
     let away = text.with_extension("away");
     std::fs::rename(&text, &away).unwrap();
-    let output = isogloss(folder, "study run mine.toml");
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success());
-    assert!(printed.contains("what it has learned is kept"), "{printed}");
+    refused(folder, "study run mine.toml", 1, "what it has learned is kept");
     assert!(std::fs::read(&state).unwrap() == before, "the checkpoint was touched");
     std::fs::rename(&away, &text).unwrap();
     // A checkpoint that rots.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use arrays::npy::{self, Precision};
 use serde_json::Value;
 
-use crate::common::{Shared, command, done, refused, started};
+use crate::common::{Shared, copy, done, ran, refused, started};
 
 /// A folder with a small world and an encoder that was never trained.
 static MADE: LazyLock<Shared> = LazyLock::new(|| {
@@ -292,8 +292,7 @@ fn sentences_that_training_has_too_are_counted() {
     assert_eq!((&mixed["dev_overlap"], &novel["dev_overlap"]), (&10.into(), &0.into()));
     assert_eq!(mixed["without_overlap"]["mean"], novel["mean"]);
     assert!(novel.get("without_overlap").is_none(), "{novel}");
-    let shown = command(folder, "transfer --resume --out overlap").output().unwrap();
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let [shown, _] = ran(folder, "transfer --resume --out overlap");
     assert!(
         shown.contains(
             "qaa:mixed: 30 of 80 items stand in what was trained on too, 10 of 80 items stand in what was chosen on too"

@@ -123,6 +123,12 @@ pub(crate) fn ran(folder: &Path, line: &(impl Typed + ?Sized)) -> [String; 2] {
     [printed, said]
 }
 
+/// Copies a file or a folder.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(status.unwrap().success());
+}
+
 /// A file of JSON.
 pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
