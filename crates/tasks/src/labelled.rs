@@ -91,6 +91,7 @@ pub trait LabelledFile: Sync {
     /// Where it lies.
     fn path(&self) -> &Path;
 
+    /// How many items it has.
     fn items(&self) -> usize;
 
     /// What its items are, in the plural.

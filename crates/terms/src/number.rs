@@ -66,7 +66,9 @@ impl<'de> Deserialize<'de> for FileNumber {
 pub trait Numbers: Sized {
     /// The same in the form that files have.
     type Form: Serialize + DeserializeOwned;
+    /// To that form.
     fn to_form(&self) -> Self::Form;
+    /// From that form.
     fn from_form(form: Self::Form) -> Self;
 }
 

@@ -76,8 +76,10 @@ pub trait TokenSource: Sync {
     /// The special tokens before and after a text.
     fn special_tokens(&self) -> (u32, u32);
 
+    /// The number of a language.
     fn language(&self, name: &str) -> Result<usize>;
 
+    /// The token ids of words.
     fn encode(&self, language: usize, words: &[&str]) -> EncodedWords;
 
     /// The token ids of running text.
