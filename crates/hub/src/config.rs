@@ -110,7 +110,7 @@ struct ConfigKeys<'a> {
 }
 
 impl ConfigKeys<'_> {
-    fn refuse(&self, reason: impl Into<String>) -> Error {
+    fn refuse(&self, reason: impl std::fmt::Display) -> Error {
         Error::file(self.path, reason, "import a model of a shape that is known here")
     }
 
