@@ -117,7 +117,7 @@ pub fn compare(gold: &TextSource, predicted: &TextSource, first: u16) -> Result<
     let mut lines = predicted.raw_lines(LineRules::default());
     let mut tally = LinkCounts::default();
     let bad = |lines: &text::LineReader, remedy| {
-        Error::line(lines.name(), lines.number(), "not links".into(), remedy)
+        Error::line(lines.name(), lines.number(), "not links", remedy)
     };
     loop {
         let gold_links = gold_lines.next_line()?.map(|line| GoldLinks::parse(line, first));

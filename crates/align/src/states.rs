@@ -233,7 +233,7 @@ fn read_gold((source, first): &(TextSource, u16), pairs: usize) -> Result<Vec<Go
         let links = GoldLinks::parse(line, *first);
         gold.push(links.ok_or_else(|| {
             let remedy = "write `0-0` for a sure link and `0?0` for a possible one, counted from 0 or, if so said, 1";
-            Error::line(lines.name(), lines.number(), "not links".into(), remedy)
+            Error::line(lines.name(), lines.number(), "not links", remedy)
         })?);
     }
     let name = source.names().next().unwrap_or_default();
@@ -242,7 +242,7 @@ fn read_gold((source, first): &(TextSource, u16), pairs: usize) -> Result<Vec<Go
         return Err(Error::file(name, reason, "give the gold links of this very text"));
     }
     if gold.iter().all(|links| links.sure.is_empty()) {
-        return Err(Error::file(name, "has no sure link".into(), "mark sure links as `0-0`"));
+        return Err(Error::file(name, "has no sure link", "mark sure links as `0-0`"));
     }
     Ok(gold)
 }
