@@ -4,8 +4,6 @@ mod common;
 
 use std::fs;
 
-use serde_json::Value;
-
 use crate::common::{done, json, ran, refused, with_world};
 
 /// Conditions differ only in what they say: each runs, and says so.

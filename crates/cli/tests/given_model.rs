@@ -105,8 +105,8 @@ fn language_shift_of_a_given_model() {
         "language-shift --model mbert=mbert --languages en,de,fr --data {shown} --seeds 1 \
             --limit 12 --tasks nli --device cpu --transfer '--quick --limit 40 --epochs 1'"
     );
-    let ran = done(folder, &format!("study run {choice}"));
-    assert!(ran["run"].as_u64().unwrap() > 5, "{ran}");
+    let run = done(folder, &format!("study run {choice}"));
+    assert!(run["run"].as_u64().unwrap() > 5, "{run}");
     let rows = done(folder, "results --study language-shift");
     let rows = rows["records"].as_array().unwrap();
     let levels = |measure: &str, factor: &str| -> BTreeSet<String> {

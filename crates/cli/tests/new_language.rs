@@ -185,7 +185,7 @@ fn everything_is_trained_together_with_old_text() {
         ),
     ] {
         let flags = format!("pretrain {flags} {SMALL} --out refused");
-        refused(folder, flags, 2, reason);
+        refused(folder, &flags, 2, reason);
         assert!(!folder.join("refused").exists(), "{flags}");
     }
 }

@@ -306,7 +306,7 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
     let elsewhere = folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let from = "pretrain --resume --out ../r";
-    refused(&elsewhere, &from, 1, "relative to where the run was begun");
+    common::refused(&elsewhere, &from, 1, "relative to where the run was begun");
     fs::remove_file(folder.path().join("r/state.safetensors")).unwrap();
     let [_, printed] = ran(folder.path(), resume);
     assert!(printed.contains("r holds no checkpoint: from step 0"), "{printed}");

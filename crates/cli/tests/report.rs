@@ -49,7 +49,7 @@ fn laboratory() -> TempDir {
         // The difference has a spread: without one there is no test.
         records.push(record("extra-anchors", seed, 0.80 + 1.1 * wobble));
     }
-    Store::open(&folder.path().join("lab").join(FILE)).unwrap().add(&records, "").unwrap();
+    Store::open(&folder.path().join("lab").join(FILE)).unwrap().add(&records, &[]).unwrap();
     folder
 }
 

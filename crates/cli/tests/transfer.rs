@@ -5,7 +5,6 @@ mod common;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::Duration;
@@ -354,10 +353,8 @@ fn what_is_wrong_is_named_by_file_and_line() {
         ("nli", nli, "label.tsv", "label.tsv:1: the label `perhaps` is not in the training"),
     ] {
         let sets = format!("--train=qaa=world/{train} --dev=qaa=world/{dev} --test=qaa={test}");
-        let mut arguments =
-            vec!["transfer", "--task", task, "--quick", "--model", "run", "--out", "refused"];
-        arguments.extend(sets.iter().map(String::as_str));
-        let message = refused(folder, &arguments, 1, reason);
+        let begin = format!("transfer --task {task} --quick --model run --out refused {sets}");
+        let message = refused(folder, &begin, 1, reason);
         assert!(message.contains(&format!("{test}:")), "{message}");
         assert!(!folder.join("refused").exists(), "nothing is begun");
     }
@@ -568,14 +565,14 @@ fn layers_are_initialised_anew_before_fine_tuning() {
         let result = done(folder, &transfer("pos", out, &format!("{flags} {more}")));
         (result["settings"][0]["dev"].clone(), result["reinit_layers"].clone())
     };
-    let (kept, none) = score("reinit-kept", &["2"]);
+    let (kept, none) = score("reinit-kept", "2");
     let (new, layers) = score("reinit-new", "2 --reinit-layers 1-3");
     assert_eq!((none, layers), (Value::Null, "1-3".into()));
     assert_ne!(new, kept);
     assert_eq!(score("reinit-again", "2 --reinit-layers 1-3").0, new);
     assert_ne!(score("reinit-other", "3 --reinit-layers 1-3").0, new);
     // The encoder was never trained, and its own seed does not give its layers what they began with.
-    assert_ne!(score("reinit-same", &["1"]).0, score("reinit-same-new", "1 --reinit-layers 1-3").0);
+    assert_ne!(score("reinit-same", "1").0, score("reinit-same-new", "1 --reinit-layers 1-3").0);
     let config = fs::read_to_string(folder.join("reinit-new/config.toml")).unwrap();
     assert!(config.contains("reinit_layers = \"1-3\""), "{config}");
 }
