@@ -432,9 +432,9 @@ impl ChunkAligner<'_> {
         let language = model.reader(&preparation.languages[side])?.language();
         let mut vectors = SideVectors { layers: vec![Vec::new(); layers.len()], starts: vec![0] };
         for pair in pairs {
-            let SubwordSentence { ids, bounds } = &pair[side];
+            let SubwordSentence { bounds, .. } = &pair[side];
             let units = match unit {
-                AlignmentUnit::Subwords => ids.len() - 2,
+                AlignmentUnit::Subwords => bounds.last().map_or(0, |&end| end as usize),
                 AlignmentUnit::Words => bounds.len() - 1,
             };
             vectors.starts.push(vectors.starts[vectors.starts.len() - 1] + units);

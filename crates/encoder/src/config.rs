@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use tensor::Activation;
 
+use crate::parts::{Parts, Positions};
 use crate::plan::SharingPlan;
 
 /// A key of a configuration whose value is invalid, and why.
@@ -50,6 +51,8 @@ pub enum NormPlace {
     Post,
     /// Before attention and feed-forward, and once at the end: trains at higher learning rates.
     Pre,
+    /// As `Pre`, and after attention and feed-forward too, before what they give is added.
+    Both,
 }
 
 /// The activation of the feed-forward part.
@@ -158,6 +161,9 @@ pub struct EncoderConfig {
     pub scale_outputs: bool,
     /// How position embeddings begin.
     pub start_positions: PositionStart,
+    /// What it is made of, where this is not what the papers have.
+    #[serde(skip_serializing_if = "Parts::is_default")]
+    pub parts: Parts,
 }
 
 impl Default for EncoderConfig {
@@ -184,6 +190,7 @@ impl Default for EncoderConfig {
             init_std: 0.02,
             scale_outputs: false,
             start_positions: PositionStart::Normal,
+            parts: Parts::default(),
         }
     }
 }
@@ -213,12 +220,19 @@ impl EncoderConfig {
     /// fewer is not of this shape, whatever it says, and no memory is taken for it.
     pub fn least_weights(&self) -> u128 {
         let [dim, hidden] = [self.dim, self.hidden].map(|size| size as u128);
-        let layer = 4 * dim * dim + 2 * dim * hidden;
+        let [queries, keys] =
+            [self.heads, self.sources()].map(|heads| heads as u128 * self.width() as u128);
+        let maps = if self.parts.gated { 3 } else { 2 };
+        let layer = 2 * dim * (queries + keys) + maps * dim * hidden;
         let entries = match &self.vocabulary {
             VocabularySize::Size(size) => *size,
             VocabularySize::Sizes(sizes) => sizes.values().copied().max().unwrap_or(0),
         };
-        self.layers as u128 * layer + (entries as u128 + self.positions as u128) * dim
+        let rows = match self.parts.positions {
+            Positions::Learned => self.positions,
+            Positions::Rotary(_) | Positions::Slopes => 0,
+        };
+        self.layers as u128 * layer + (entries as u128 + rows as u128) * dim
     }
 
     /// Whether the configuration is valid; if not, which key is not and why.
@@ -237,7 +251,7 @@ impl EncoderConfig {
         if self.layers > MOST_LAYERS {
             return Err(error("layers", format!("{} is more than {MOST_LAYERS}", self.layers)));
         }
-        if !self.dim.is_multiple_of(self.heads) {
+        if self.parts.attention.width.is_none() && !self.dim.is_multiple_of(self.heads) {
             let reason = format!("{} heads do not divide dim = {}", self.heads, self.dim);
             return Err(error("heads", reason));
         }
@@ -257,6 +271,7 @@ impl EncoderConfig {
             check_size("segments", self.segments)?;
         }
         self.check_plan()?;
+        self.parts.check(self)?;
         if self.least_weights() > MOST_WEIGHTS {
             let reason = format!(
                 "with hidden = {} and layers = {}, too many weights for any machine",
@@ -325,7 +340,7 @@ const MOST_LAYERS: usize = 1024;
 /// The largest that any size may be: two multiplied still count without wrapping.
 const LARGEST: usize = 10_000_000;
 
-fn check_size(key: &'static str, size: usize) -> Result<(), ConfigError> {
+pub(crate) fn check_size(key: &'static str, size: usize) -> Result<(), ConfigError> {
     match size {
         0 => Err(error(key, "must not be 0".to_owned())),
         1..=LARGEST => Ok(()),

@@ -39,6 +39,7 @@ mod config;
 mod init;
 mod model;
 mod params;
+mod parts;
 mod plan;
 
 pub use crate::config::{
@@ -46,4 +47,5 @@ pub use crate::config::{
 };
 pub use crate::model::{Batch, Encoder, EncoderOutput, MaskedTokens, Request};
 pub use crate::params::{AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole};
+pub use crate::parts::{AttentionParts, Biases, Parts, Positions, Rotary, Stretch, Window};
 pub use crate::plan::SharingPlan;

@@ -1,21 +1,23 @@
 //! The encoder: which weights it has, and its forward pass.
 //!
-//! A Transformer encoder (Vaswani et al. 2017) as BERT (Devlin et al. 2019) and XLM (Conneau and Lample
-//! 2019) have it, with LayerNorm after or before. A batch holds text of one language, and sequences follow
+//! A Transformer (Vaswani et al. 2017) as BERT (Devlin et al. 2019) and XLM (Conneau and Lample 2019) have it, or of the
+//! parts that models since 2021 are made of ([`crate::Parts`]). A batch holds text of one language, and sequences follow
 //! one another without padding. Where only some positions are wanted (the masked ones, the first of each
 //! sequence), the last layer computes only those: everything in it but keys and values is saved for the
 //! rest.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tensor::kernels::ExpectedShape;
-use tensor::{Activation, Affine, Indices, LayerNorm, ParamId, Params, Spans, Tape, Tensor, Var};
+use tensor::{Activation, Affine, Indices, Norm, ParamId, Params, Spans, Tape, Tensor, Turn, Var};
 
 use crate::config::{ConfigError, EncoderConfig, NormPlace, VocabularySize};
 use crate::init::Builder;
 use crate::params::{
     AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole, PerLanguage,
 };
+use crate::parts::{Parts, Positions};
 
 /// Some text of one language.
 #[derive(Clone, Debug)]
@@ -70,18 +72,27 @@ struct LayerWeights {
     query: Affine,
     /// Keys, then values.
     key_value: Affine,
+    /// The norms of each head of queries and of keys.
+    head_norms: Option<[Norm; 2]>,
     output: Affine,
-    attention_norm: LayerNorm,
+    /// None in the first layer of some models alone.
+    attention_norm: Option<Norm>,
     up: Affine,
     down: Affine,
-    hidden_norm: LayerNorm,
+    hidden_norm: Norm,
+    /// The norms of what attention and the feed-forward part give.
+    after: Option<[Norm; 2]>,
 }
+
+/// The angles by which queries and keys are turned, in layers that see everything and in those that see a window; none
+/// where nothing is turned.
+type Angles = [Option<Arc<Tensor>>; 2];
 
 /// A dense layer before the softmax.
 #[derive(Clone, Copy, Debug)]
 struct Transform {
     dense: Affine,
-    norm: LayerNorm,
+    norm: Norm,
 }
 
 /// The residual stream: the hidden states, and what the next layer reads. Where LayerNorm stands
@@ -97,14 +108,15 @@ struct Stream {
 pub struct Encoder {
     config: EncoderConfig,
     tokens: PerLanguage<ParamId>,
-    positions: PerLanguage<ParamId>,
+    /// Where positions are learned.
+    positions: Option<PerLanguage<ParamId>>,
     languages: Option<ParamId>,
     segments: Option<ParamId>,
-    /// With LayerNorm after: on the embeddings.
-    embedding_norm: Option<PerLanguage<LayerNorm>>,
+    /// On the embeddings, where norms stand after and in some other models.
+    embedding_norm: Option<PerLanguage<Norm>>,
     layers: Vec<PerLanguage<LayerWeights>>,
-    /// With LayerNorm before: on the last hidden states.
-    final_norm: Option<LayerNorm>,
+    /// Where norms stand before: on the last hidden states.
+    final_norm: Option<Norm>,
     transform: Option<Transform>,
     /// The softmax's table, where it is not that of the tokens.
     decoder: Option<PerLanguage<ParamId>>,
@@ -129,6 +141,10 @@ impl Encoder {
         seed: Option<u64>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
+        if params.device().is_gpu() && config.parts != Parts::default() {
+            let reason = "the GPU has no kernels for these parts yet: use --device cpu";
+            return Err(ConfigError::new("parts", reason));
+        }
         params.device().kernels().expect(ExpectedShape {
             dim: config.dim,
             heads: config.heads,
@@ -137,12 +153,13 @@ impl Encoder {
         });
         let builder = Builder { config: &config, params, seed };
         let mut maker = ParamMaker { builder, made: Vec::new() };
-        let (plan, dim) = (&config.separate, config.dim);
+        let (plan, dim, biases) = (&config.separate, config.dim, &config.parts.biases);
         let entries = |language: Option<usize>| config.entries(language.unwrap_or(0));
         let tokens = maker.each(plan.tokens, |maker, language| {
             maker.normal(ParamRole::TokenEmbedding, language, entries(language), dim, 1.0)
         });
-        let positions = maker.each(plan.positions, |maker, language| maker.positions(language));
+        let positions = (config.parts.positions == Positions::Learned)
+            .then(|| maker.each(plan.positions, |maker, language| maker.positions(language)));
         let languages = config.language_embeddings.then(|| {
             let count = config.languages.len();
             maker.normal(ParamRole::LanguageEmbedding, None, count, dim, 1.0)
@@ -150,7 +167,7 @@ impl Encoder {
         let segments = (config.segments > 0)
             .then(|| maker.normal(ParamRole::SegmentEmbedding, None, config.segments, dim, 1.0));
         let post = config.norm == NormPlace::Post;
-        let embedding_norm = post.then(|| {
+        let embedding_norm = config.parts.embedding_norm.unwrap_or(post).then(|| {
             maker
                 .each(plan.tokens, |maker, language| maker.norm(ParamRole::EmbeddingNorm, language))
         });
@@ -162,7 +179,7 @@ impl Encoder {
             .collect();
         let final_norm = (!post).then(|| maker.norm(ParamRole::FinalNorm, None));
         let transform = config.transform.then(|| Transform {
-            dense: maker.affine(ParamRole::MlmDense, None, [dim, dim], 1.0),
+            dense: maker.affine(ParamRole::MlmDense, None, [dim, dim], 1.0, biases.head),
             norm: maker.norm(ParamRole::MlmNorm, None),
         });
         let decoder = config.untied.then(|| {
@@ -262,9 +279,14 @@ impl Encoder {
         assert!(spans.longest() <= self.config.positions, "a sequence is too long");
         let batch =
             Batch { language, tokens: Vec::new().into(), spans: spans.clone(), segments: None };
-        let positions = vec![(*self.positions.get(language), positions(spans))];
-        let positions = tape.embed(positions, None, 0.0);
-        let sum = tape.residual(vectors, positions, 0.0);
+        let scaled = self.scaled(tape, vectors);
+        let sum = match &self.positions {
+            None => scaled,
+            Some(table) => {
+                let positions = tape.embed(vec![(*table.get(language), spans.places())], None, 0.0);
+                tape.residual(scaled, positions, 0.0)
+            }
+        };
         let norm = self.embedding_norm.as_ref().map(|norm| *norm.get(language));
         let hidden = norm.map_or(sum, |norm| tape.norm(sum, norm));
         let hidden = tape.drop(hidden, self.config.dropout);
@@ -306,12 +328,13 @@ impl Encoder {
     ) -> EncoderOutput {
         let last = request.until.unwrap_or(self.config.layers).min(self.config.layers);
         let layers = last.saturating_sub(first);
+        let angles = self.angles(tape, &batch.spans);
         let mut hidden = Vec::with_capacity(layers + 1);
         let mut feed_forward = Vec::with_capacity(layers);
         for number in first..=last {
             if number > first {
                 let rows = request.rows.filter(|_| number == self.config.layers);
-                let (above, neurons) = self.layer(tape, number, batch, stream, rows);
+                let (above, neurons) = self.layer(tape, number, batch, (stream, &angles), rows);
                 stream = above;
                 if request.neurons {
                     feed_forward.push(neurons);
@@ -327,7 +350,13 @@ impl Encoder {
     /// The logits of hidden states over the vocabulary of a language: rows x vocabulary.
     pub fn logits(&self, tape: &mut Tape<'_>, language: usize, output: Var) -> Tensor {
         let output = self.transformed(tape, output);
-        tape.logits(output, self.table(language), *self.bias.get(language))
+        let mut logits = tape.logits(output, self.table(language), *self.bias.get(language));
+        if let Some(cap) = self.config.parts.logit_cap {
+            let capped: Vec<f32> =
+                logits.elements().iter().map(|logit| cap * (logit / cap).tanh()).collect();
+            logits.write(&capped);
+        }
+        logits
     }
 
     /// The most likely token of each row of [`EncoderOutput::output`], the first of equals. The rows may be several `copies` of a
@@ -377,10 +406,10 @@ impl Encoder {
 
     fn embed(&self, tape: &mut Tape<'_>, batch: &Batch) -> Stream {
         let language = batch.language;
-        let mut tables = vec![
-            (*self.tokens.get(language), batch.tokens.clone()),
-            (*self.positions.get(language), positions(&batch.spans)),
-        ];
+        let mut tables = vec![(*self.tokens.get(language), batch.tokens.clone())];
+        tables.extend(
+            self.positions.iter().map(|table| (*table.get(language), batch.spans.places())),
+        );
         if let Some(languages) = self.languages {
             let rows = std::iter::repeat_n(language as u32, batch.tokens.len());
             tables.push((languages, rows.collect()));
@@ -390,16 +419,48 @@ impl Encoder {
             tables.push((segments, batch.segments.clone().unwrap_or_else(none)));
         }
         let norm = self.embedding_norm.as_ref().map(|norm| *norm.get(language));
+        if self.config.parts.embedding_scale != 1.0 {
+            let tokens = tape.embed(tables.drain(..1).collect(), None, 0.0);
+            let scaled = self.scaled(tape, tokens);
+            let others = (!tables.is_empty()).then(|| tape.embed(tables, None, 0.0));
+            let sum = others.map_or(scaled, |others| tape.residual(scaled, others, 0.0));
+            let normed = norm.map_or(sum, |norm| tape.norm(sum, norm));
+            let hidden = tape.drop(normed, self.config.dropout);
+            return self.read(tape, 0, language, hidden);
+        }
         let hidden = tape.embed(tables, norm, self.config.dropout); // rows x dim
         self.read(tape, 0, language, hidden)
     }
 
-    /// The LayerNorm between the hidden states after layer `number` and what reads them, where
-    /// LayerNorm stands before.
-    fn norm_after(&self, number: usize, language: usize) -> Option<LayerNorm> {
+    /// Token embeddings as the model scales them.
+    fn scaled(&self, tape: &mut Tape<'_>, tokens: Var) -> Var {
+        match self.config.parts.embedding_scale {
+            1.0 => tokens,
+            scale => tape.scale(tokens, scale),
+        }
+    }
+
+    /// The angles of every position of some sequences.
+    fn angles(&self, tape: &Tape<'_>, spans: &Spans) -> Angles {
+        let Positions::Rotary(rotary) = &self.config.parts.positions else { return [None, None] };
+        let device = tape.device();
+        [false, true].map(|local| {
+            let used = (1..=self.config.layers).any(|l| self.config.parts.is_local(l) == local);
+            used.then(|| {
+                let positions = spans.longest();
+                let (columns, angles) = rotary.angles(self.config.width(), positions, local);
+                Arc::new(device.tensor(positions, columns, &angles))
+            })
+        })
+    }
+
+    /// The norm between the hidden states after layer `number` and what reads them, where norms stand before.
+    fn norm_after(&self, number: usize, language: usize) -> Option<Norm> {
         let final_norm = self.final_norm?;
-        let next = self.layers.get(number).map(|layer| layer.get(language).attention_norm);
-        Some(next.unwrap_or(final_norm))
+        match self.layers.get(number) {
+            Some(layer) => layer.get(language).attention_norm,
+            None => Some(final_norm),
+        }
     }
 
     /// The stream at the hidden states after layer `number`.
@@ -415,19 +476,34 @@ impl Encoder {
         tape: &mut Tape<'_>,
         number: usize,
         batch: &Batch,
-        stream: Stream,
+        (stream, angles): (Stream, &Angles),
         rows: Option<&Indices>,
     ) -> (Stream, Var) {
         let layer = *self.layers[number - 1].get(batch.language);
         let config = &self.config;
-        let key_value = tape.linear(stream.read, layer.key_value, Activation::None); // n x 2·dim
+        let turned = |tape: &mut Tape<'_>, x: Var, heads: usize, norm: usize, spans: &Spans| {
+            let (norm, angles) = (
+                layer.head_norms.map(|norms| norms[norm]),
+                angles[usize::from(config.parts.is_local(number))].clone(),
+            );
+            if norm.is_none() && angles.is_none() {
+                return x;
+            }
+            let turn = Turn { width: config.width(), heads, norm, angles, places: spans.places() };
+            let turned = tape.turn(x, turn);
+            tape.release(x);
+            turned
+        };
+        let key_value = tape.linear(stream.read, layer.key_value, Activation::None); // n x 2·sources·width
+        let key_value = turned(tape, key_value, config.sources(), 1, &batch.spans);
         let (below, queries) = match rows {
             None => (stream, batch.spans.clone()),
             Some(rows) => (stream.select(tape, rows), batch.spans.choose(rows)),
         };
-        let query = tape.linear(below.read, layer.query, Activation::None); // rows x dim
+        let query = tape.linear(below.read, layer.query, Activation::None); // rows x heads·width
         below.release_read(tape);
-        let heads = config.heads;
+        let query = turned(tape, query, config.heads, 0, &queries);
+        let heads = config.heads_of(number);
         let attended = tape.attention(
             query,
             key_value,
@@ -441,22 +517,44 @@ impl Encoder {
         let update = tape.linear(attended, layer.output, Activation::None); // rows x dim
         tape.release(attended);
 
-        let after = self.norm_after(number, batch.language);
-        let (middle, norm) = match after {
-            None => (layer.attention_norm, layer.hidden_norm),
+        let update = self.normed(tape, update, layer.after.map(|[norm, _]| norm));
+        let first = layer.attention_norm.unwrap_or(layer.hidden_norm);
+        let (middle, norm) = match self.norm_after(number, batch.language) {
+            None => (first, layer.hidden_norm),
             Some(after) => (layer.hidden_norm, after),
         };
         let middle = self.residual(tape, below.hidden, update, middle);
-        let wide = tape.linear(middle.read, layer.up, config.activation.into()); // rows x hidden
+        let wide = self.wide(tape, middle.read, layer.up); // rows x hidden
         middle.release_read(tape);
         let update = tape.linear(wide, layer.down, Activation::None); // rows x dim
+        let update = self.normed(tape, update, layer.after.map(|[_, norm]| norm));
         let above = self.residual(tape, middle.hidden, update, norm);
         tape.release(middle.hidden);
         (above, wide)
     }
 
+    /// The neurons of the feed-forward part.
+    fn wide(&self, tape: &mut Tape<'_>, read: Var, up: Affine) -> Var {
+        let activation = self.config.activation.into();
+        if !self.config.parts.gated {
+            return tape.linear(read, up, activation);
+        }
+        let both = tape.linear(read, up, Activation::None); // rows x 2·hidden
+        let wide = tape.gate(both, activation);
+        tape.release(both);
+        wide
+    }
+
+    /// An update after its norm, where it has one.
+    fn normed(&self, tape: &mut Tape<'_>, update: Var, norm: Option<Norm>) -> Var {
+        let Some(norm) = norm else { return update };
+        let normed = tape.norm(update, norm);
+        tape.release(update);
+        normed
+    }
+
     /// The stream after an update has been added to it.
-    fn residual(&self, tape: &mut Tape<'_>, hidden: Var, update: Var, norm: LayerNorm) -> Stream {
+    fn residual(&self, tape: &mut Tape<'_>, hidden: Var, update: Var, norm: Norm) -> Stream {
         let (sum, normed) = tape.residual_norm(hidden, update, self.config.dropout, norm);
         tape.release(update);
         match self.config.norm {
@@ -464,14 +562,9 @@ impl Encoder {
                 tape.release(sum);
                 Stream { hidden: normed, read: normed }
             }
-            NormPlace::Pre => Stream { hidden: sum, read: normed },
+            NormPlace::Pre | NormPlace::Both => Stream { hidden: sum, read: normed },
         }
     }
-}
-
-/// The place of every row in its sequence.
-fn positions(spans: &Spans) -> Indices {
-    spans.iter().flat_map(|span| 0..span.len() as u32).collect()
 }
 
 impl Stream {
@@ -550,11 +643,22 @@ impl ParamMaker<'_> {
         self.record(role, language, id)
     }
 
-    fn norm(&mut self, role: impl Fn(NormPart) -> ParamRole, language: Option<usize>) -> LayerNorm {
-        let (dim, epsilon) = (self.builder.config.dim, self.builder.config.epsilon);
-        let gamma = self.constant(role(NormPart::Gamma), language, dim, 1.0);
-        let beta = self.constant(role(NormPart::Beta), language, dim, 0.0);
-        LayerNorm { gamma, beta, epsilon }
+    fn norm(&mut self, role: impl Fn(NormPart) -> ParamRole, language: Option<usize>) -> Norm {
+        self.norm_of(role, language, self.builder.config.dim)
+    }
+
+    /// A norm of so many columns.
+    fn norm_of(
+        &mut self,
+        role: impl Fn(NormPart) -> ParamRole,
+        language: Option<usize>,
+        cols: usize,
+    ) -> Norm {
+        let EncoderConfig { epsilon, parts: Parts { norm: kind, norm_bias, .. }, .. } =
+            *self.builder.config;
+        let gamma = self.constant(role(NormPart::Gamma), language, cols, 1.0);
+        let beta = norm_bias.then(|| self.constant(role(NormPart::Beta), language, cols, 0.0));
+        Norm { kind, gamma, beta, epsilon }
     }
 
     fn affine(
@@ -563,27 +667,65 @@ impl ParamMaker<'_> {
         language: Option<usize>,
         [inputs, outputs]: [usize; 2],
         shrink: f32,
+        biased: bool,
     ) -> Affine {
         let weight = self.normal(role(AffinePart::Weight), language, inputs, outputs, shrink);
-        let bias = self.constant(role(AffinePart::Bias), language, outputs, 0.0);
+        let bias = biased.then(|| self.constant(role(AffinePart::Bias), language, outputs, 0.0));
         Affine { weight, bias }
     }
 
     fn layer(&mut self, number: usize, language: Option<usize>) -> LayerWeights {
-        let EncoderConfig { dim, hidden, layers, scale_outputs, .. } = *self.builder.config;
+        let config = self.builder.config;
+        let EncoderConfig { dim, hidden, layers, scale_outputs, .. } = *config;
+        let [queries, keys] = [config.heads, config.sources()].map(|heads| heads * config.width());
+        let (parts, up) = (&config.parts, if config.parts.gated { 2 * hidden } else { hidden });
+        let (biases, width) = (&parts.biases, config.width());
         let shrink = if scale_outputs { ((2 * layers) as f32).sqrt() } else { 1.0 };
         let affine =
             |role: fn(AffinePart) -> LayerRole| move |part| ParamRole::Layer(number, role(part));
         let norm =
             |role: fn(NormPart) -> LayerRole| move |part| ParamRole::Layer(number, role(part));
         LayerWeights {
-            query: self.affine(affine(LayerRole::Query), language, [dim, dim], 1.0),
-            key_value: self.affine(affine(LayerRole::KeyValue), language, [dim, 2 * dim], 1.0),
-            output: self.affine(affine(LayerRole::Output), language, [dim, dim], shrink),
-            attention_norm: self.norm(norm(LayerRole::AttentionNorm), language),
-            up: self.affine(affine(LayerRole::Up), language, [dim, hidden], 1.0),
-            down: self.affine(affine(LayerRole::Down), language, [hidden, dim], shrink),
+            query: self.affine(
+                affine(LayerRole::Query),
+                language,
+                [dim, queries],
+                1.0,
+                biases.attention,
+            ),
+            key_value: self.affine(
+                affine(LayerRole::KeyValue),
+                language,
+                [dim, 2 * keys],
+                1.0,
+                biases.attention,
+            ),
+            head_norms: parts.attention.head_norm.then(|| {
+                [LayerRole::QueryNorm, LayerRole::KeyNorm]
+                    .map(|role| self.norm_of(norm(role), language, width))
+            }),
+            output: self.affine(
+                affine(LayerRole::Output),
+                language,
+                [queries, dim],
+                shrink,
+                biases.output,
+            ),
+            attention_norm: (parts.first_norm || number > 1)
+                .then(|| self.norm(norm(LayerRole::AttentionNorm), language)),
+            up: self.affine(affine(LayerRole::Up), language, [dim, up], 1.0, biases.hidden),
+            down: self.affine(
+                affine(LayerRole::Down),
+                language,
+                [hidden, dim],
+                shrink,
+                biases.hidden,
+            ),
             hidden_norm: self.norm(norm(LayerRole::HiddenNorm), language),
+            after: (config.norm == NormPlace::Both).then(|| {
+                [LayerRole::AttentionAfter, LayerRole::HiddenAfter]
+                    .map(|role| self.norm(norm(role), language))
+            }),
         }
     }
 }

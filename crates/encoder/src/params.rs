@@ -66,14 +66,22 @@ pub enum LayerRole {
     KeyValue(AffinePart),
     /// Its output projection.
     Output(AffinePart),
-    /// The LayerNorm of attention.
+    /// The norm of each head of queries.
+    QueryNorm(NormPart),
+    /// The norm of each head of keys.
+    KeyNorm(NormPart),
+    /// The norm of attention.
     AttentionNorm(NormPart),
-    /// The first map of the feed-forward part.
+    /// The norm of what attention gives, before it is added.
+    AttentionAfter(NormPart),
+    /// The first map of the feed-forward part; where it is gated, the gate and what goes through it, side by side.
     Up(AffinePart),
     /// The second map of the feed-forward part.
     Down(AffinePart),
-    /// The LayerNorm of the feed-forward part.
+    /// The norm of the feed-forward part.
     HiddenNorm(NormPart),
+    /// The norm of what the feed-forward part gives, before it is added.
+    HiddenAfter(NormPart),
 }
 
 /// What a weight matrix of an encoder is for.
@@ -144,10 +152,14 @@ impl fmt::Display for LayerRole {
             Self::Query(part) => write!(f, "query.{part}"),
             Self::KeyValue(part) => write!(f, "key_value.{part}"),
             Self::Output(part) => write!(f, "output.{part}"),
+            Self::QueryNorm(part) => write!(f, "query_norm.{part}"),
+            Self::KeyNorm(part) => write!(f, "key_norm.{part}"),
             Self::AttentionNorm(part) => write!(f, "attention_norm.{part}"),
+            Self::AttentionAfter(part) => write!(f, "attention_after.{part}"),
             Self::Up(part) => write!(f, "up.{part}"),
             Self::Down(part) => write!(f, "down.{part}"),
             Self::HiddenNorm(part) => write!(f, "hidden_norm.{part}"),
+            Self::HiddenAfter(part) => write!(f, "hidden_after.{part}"),
         }
     }
 }

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use text::{Error, Result};
 
+use crate::modern::LIKE_LLAMA;
+use crate::read::Sinusoids;
+
 /// The file's name.
 pub(crate) const CONFIG: &str = "config.json";
 
@@ -28,6 +31,30 @@ pub enum Family {
     Xlm,
     /// XLM-R XL and XXL: LayerNorm stands before.
     XlmRobertaXl,
+    /// ModernBERT and mmBERT.
+    Modernbert,
+    /// Llama, Mistral, Qwen 2 and 3, EuroBERT.
+    Llama,
+    /// The first Gemma.
+    Gemma,
+    /// Gemma 2 and 3.
+    GemmaTwo,
+    /// GPT-2.
+    GptTwo,
+    /// BLOOM.
+    Bloom,
+    /// XGLM.
+    Xglm,
+}
+
+impl Family {
+    /// Whether its models came after BERT's kin.
+    pub(crate) fn is_modern(self) -> bool {
+        !matches!(
+            self,
+            Self::Bert | Self::Distilbert | Self::Roberta | Self::Xlm | Self::XlmRobertaXl
+        )
+    }
 }
 
 /// What `config.json` says, checked.
@@ -41,7 +68,7 @@ pub(crate) struct ModelConfig {
     /// Rows of the table of segments.
     pub(crate) segments: usize,
     /// Whether the positions are sinusoids, which need not be in the file.
-    pub(crate) sinusoids: bool,
+    pub(crate) sinusoids: Option<Sinusoids>,
     /// Whether the model lists its languages.
     pub(crate) lists_languages: bool,
     /// Whether the softmax may take its table from the tokens.
@@ -72,6 +99,13 @@ impl ModelConfig {
             Family::Bert | Family::Roberta | Family::XlmRobertaXl => keys.like_bert(family)?,
             Family::Distilbert => keys.distilbert()?,
             Family::Xlm => keys.xlm()?,
+            Family::Modernbert => keys.modernbert()?,
+            Family::GptTwo => keys.gpt2()?,
+            Family::Bloom => keys.bloom()?,
+            Family::Xglm => keys.xglm()?,
+            Family::Llama | Family::Gemma | Family::GemmaTwo => {
+                keys.like_llama(keys.kind(), family)?
+            }
         };
         config.encoder.check().map_err(|error| keys.refuse(error.to_string()))?;
         Ok(config)
@@ -103,35 +137,51 @@ pub(crate) fn activation_name(activation: HiddenActivation) -> &'static str {
 
 const SAVE_ANEW: &str = "save the model anew with `save_pretrained`";
 
+/// What serves where a family is not known.
+const ARRAYS: &str = "save its vectors with transformers (`np.save(\"x.npy\", model(**inputs).last_hidden_state.mean(1))`) and \
+    give arrays to `retrieve --source --target`, `cka`, `similarity` or `mine`";
+
 /// The keys of a `config.json`.
-struct ConfigKeys<'a> {
+pub(crate) struct ConfigKeys<'a> {
     path: &'a Path,
-    value: Value,
+    pub(crate) value: Value,
 }
 
 impl ConfigKeys<'_> {
-    fn refuse(&self, reason: impl std::fmt::Display) -> Error {
+    pub(crate) fn refuse(&self, reason: impl std::fmt::Display) -> Error {
         Error::file(self.path, reason, "import a model of a shape that is known here")
     }
 
+    fn kind(&self) -> &str {
+        self.value["model_type"].as_str().unwrap_or_default()
+    }
+
     fn family(&self) -> Result<Family> {
-        let kind = self.value["model_type"].as_str().unwrap_or_default();
-        Ok(match kind {
+        if let Some((_, family)) = LIKE_LLAMA.iter().find(|(kind, _)| *kind == self.kind()) {
+            return Ok(*family);
+        }
+        Ok(match self.kind() {
             "bert" => Family::Bert,
             "distilbert" => Family::Distilbert,
             "roberta" | "xlm-roberta" | "camembert" => Family::Roberta,
             "xlm" => Family::Xlm,
             "xlm-roberta-xl" => Family::XlmRobertaXl,
+            "modernbert" => Family::Modernbert,
+            "gpt2" => Family::GptTwo,
+            "bloom" => Family::Bloom,
+            "xglm" => Family::Xglm,
             other => {
-                return Err(self.refuse(format!(
-                    "model_type `{other}` is none of bert, distilbert, roberta, xlm-roberta, \
-                     camembert, xlm and xlm-roberta-xl"
-                )));
+                let llamas = LIKE_LLAMA.map(|(kind, _)| kind).join(", ");
+                let reason = format!(
+                    "model_type `{other}` is none of bert, distilbert, roberta, xlm-roberta, camembert, xlm, \
+                     xlm-roberta-xl, modernbert, gpt2, bloom, xglm, {llamas}"
+                );
+                return Err(Error::file(self.path, reason, ARRAYS));
             }
         })
     }
 
-    fn size(&self, key: &str) -> Result<usize> {
+    pub(crate) fn size(&self, key: &str) -> Result<usize> {
         if self.value[key].is_null() {
             let remedy = "put the model's own configuration in its place";
             return Err(Error::file(self.path, format!("`{key}` is missing"), remedy));
@@ -140,11 +190,11 @@ impl ConfigKeys<'_> {
         size.ok_or_else(|| self.refuse(format!("`{key}` is no whole number")))
     }
 
-    fn size_or(&self, key: &str, default: usize) -> Result<usize> {
+    pub(crate) fn size_or(&self, key: &str, default: usize) -> Result<usize> {
         if self.value[key].is_null() { Ok(default) } else { self.size(key) }
     }
 
-    fn number_or(&self, key: &str, default: f32) -> Result<f32> {
+    pub(crate) fn number_or(&self, key: &str, default: f32) -> Result<f32> {
         match &self.value[key] {
             Value::Null => Ok(default),
             value => {
@@ -154,12 +204,16 @@ impl ConfigKeys<'_> {
         }
     }
 
-    fn is(&self, key: &str, default: bool) -> bool {
+    pub(crate) fn is(&self, key: &str, default: bool) -> bool {
         self.value[key].as_bool().unwrap_or(default)
     }
 
+    fn alternating(&self, key: &str) -> Option<Sinusoids> {
+        self.is(key, false).then_some(Sinusoids::Alternating)
+    }
+
     /// The activation of the feed-forward part.
-    fn activation(&self, key: &str) -> Result<HiddenActivation> {
+    pub(crate) fn activation(&self, key: &str) -> Result<HiddenActivation> {
         let name = self.value[key].as_str().unwrap_or("gelu");
         activation(name).ok_or_else(|| {
             self.refuse(format!(
@@ -170,7 +224,7 @@ impl ConfigKeys<'_> {
     }
 
     /// Refuses a key that turns on something that no encoder here has.
-    fn check_off(&self, key: &str, off: bool, what: &str) -> Result<()> {
+    pub(crate) fn check_off(&self, key: &str, off: bool, what: &str) -> Result<()> {
         match self.is(key, off) == off {
             true => Ok(()),
             false => Err(self.refuse(format!("`{key}` asks for {what}, which is not known here"))),
@@ -221,7 +275,7 @@ impl ConfigKeys<'_> {
             encoder,
             unused_positions: unused,
             segments,
-            sinusoids: false,
+            sinusoids: None,
             lists_languages: false,
             tied: self.is("tie_word_embeddings", true),
         })
@@ -249,7 +303,7 @@ impl ConfigKeys<'_> {
             encoder,
             unused_positions: 0,
             segments: 0,
-            sinusoids: self.is("sinusoidal_pos_embds", false),
+            sinusoids: self.alternating("sinusoidal_pos_embds"),
             lists_languages: false,
             tied: self.is("tie_word_embeddings", true),
         })
@@ -289,7 +343,7 @@ impl ConfigKeys<'_> {
             encoder,
             unused_positions: 0,
             segments: 0,
-            sinusoids: self.is("sinusoidal_embeddings", false),
+            sinusoids: self.alternating("sinusoidal_embeddings"),
             lists_languages: several,
             tied: self.is("tie_word_embeddings", true),
         })

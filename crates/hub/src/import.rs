@@ -1,8 +1,11 @@
 //! From a Hugging Face folder to an encoder.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use encoder::{AffinePart, Encoder, EncoderConfig, LayerRole, NormPart, ParamRole};
+use encoder::{
+    AffinePart, Encoder, EncoderConfig, LayerRole, NormPart, NormPlace, ParamRole, Positions,
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::{Device, Params, Tensor};
@@ -10,7 +13,7 @@ use text::{Error, Result, Vocabulary};
 
 use crate::config::{CONFIG, Family, ModelConfig};
 use crate::layout::TensorNames;
-use crate::read::{Reading, sinusoid};
+use crate::read::{Outputs, Reading, sinusoid};
 use crate::tokenizer;
 use crate::weights::{CheckpointWeights, NumberType, StoredTensor};
 
@@ -144,6 +147,7 @@ struct ImportPlan<'a> {
     missing: Vec<String>,
     has_mlm_head: bool,
     weights: &'a CheckpointWeights,
+    layout: &'static TensorNames,
     /// What names of the body begin with.
     prefix: &'static str,
     folder: &'a Path,
@@ -160,17 +164,18 @@ impl<'a> ImportPlan<'a> {
             missing: Vec::new(),
             has_mlm_head: true,
             weights,
+            layout,
             prefix: if with_head { layout.body } else { "" },
             folder,
         };
-        plan.embeddings(config, layout)?;
+        plan.embeddings(config)?;
         for number in 0..config.encoder.layers {
-            plan.layer(layout, number)?;
+            plan.layer(number)?;
         }
         if let Some(norm) = layout.final_norm {
-            plan.norm(ParamRole::FinalNorm, &plan.body(norm))?;
+            plan.norm(ParamRole::FinalNorm, &plan.body(norm), plan.encoder.dim)?;
         }
-        plan.head(layout, config.tied)?;
+        plan.head(config.tied)?;
         Ok(plan)
     }
 
@@ -207,7 +212,8 @@ impl<'a> ImportPlan<'a> {
         self.readings.push((role, reading));
     }
 
-    fn embeddings(&mut self, config: &ModelConfig, layout: &TensorNames) -> Result<()> {
+    fn embeddings(&mut self, config: &ModelConfig) -> Result<()> {
+        let layout = self.layout;
         let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
         let tokens = self.tensor(&self.body(layout.tokens), &[rows, dim])?;
         self.add(ParamRole::TokenEmbedding, Reading::Rows { table: tokens, skip: 0, add: None });
@@ -222,8 +228,12 @@ impl<'a> ImportPlan<'a> {
             self.add(ParamRole::SegmentEmbedding, Reading::Rows { table, skip: 0, add: None });
         }
         let name = self.body(layout.positions);
-        if config.sinusoids && self.weights.get(&name).is_none() {
-            let values = sinusoid(self.encoder.positions, dim);
+        if self.encoder.parts.positions != Positions::Learned {
+            // Nothing is read for them.
+        } else if let Some(waves) = config.sinusoids
+            && self.weights.get(&name).is_none()
+        {
+            let values = sinusoid(self.encoder.positions, dim, waves);
             self.add(ParamRole::PositionEmbedding, Reading::Given(values));
         } else {
             let skip = config.unused_positions;
@@ -236,14 +246,16 @@ impl<'a> ImportPlan<'a> {
             self.add(ParamRole::LanguageEmbedding, Reading::Rows { table, skip: 0, add: None });
         }
         match layout.embedding_norm {
-            Some(norm) => self.norm(ParamRole::EmbeddingNorm, &self.body(norm)),
+            Some(norm) => self.norm(ParamRole::EmbeddingNorm, &self.body(norm), dim),
             None => Ok(()),
         }
     }
 
-    fn layer(&mut self, layout: &TensorNames, number: usize) -> Result<()> {
-        let EncoderConfig { dim, hidden, .. } = self.encoder;
-        let prefix = self.body("");
+    fn layer(&mut self, number: usize) -> Result<()> {
+        let config = self.encoder.clone();
+        let (layout, dim, hidden) = (self.layout, config.dim, config.hidden);
+        let [queries, keys] = [config.heads, config.sources()].map(|heads| heads * config.width());
+        let (biases, prefix) = (&config.parts.biases, self.body(""));
         let theirs =
             |pattern: &str| format!("{prefix}{}", pattern.replace("{}", &number.to_string()));
         let affine = |role: fn(AffinePart) -> LayerRole| {
@@ -251,76 +263,157 @@ impl<'a> ImportPlan<'a> {
         };
         let norm =
             |role: fn(NormPart) -> LayerRole| move |part| ParamRole::Layer(number + 1, role(part));
-        let key_value = [theirs(layout.key), theirs(layout.value)];
-        self.affine(affine(LayerRole::Query), &[theirs(layout.query)], [dim, dim])?;
-        self.affine(affine(LayerRole::KeyValue), &key_value, [dim, dim])?;
-        self.affine(affine(LayerRole::Output), &[theirs(layout.output)], [dim, dim])?;
-        self.norm(norm(LayerRole::AttentionNorm), &theirs(layout.attention_norm))?;
-        self.affine(affine(LayerRole::Up), &[theirs(layout.up)], [dim, hidden])?;
-        self.affine(affine(LayerRole::Down), &[theirs(layout.down)], [hidden, dim])?;
-        self.norm(norm(LayerRole::HiddenNorm), &theirs(layout.hidden_norm))
+        let part = |number: usize| -> Vec<(String, Range<usize>, usize)> {
+            let size = [queries, keys, keys][number];
+            let first = [0, queries, queries + keys][number];
+            let (name, all) = (theirs(layout.query), queries + 2 * keys);
+            match (layout.query == layout.key, layout.head_by_head) {
+                (false, _) => {
+                    let name = [layout.query, layout.key, layout.value][number];
+                    vec![(theirs(name), 0..size, size)]
+                }
+                (true, false) => vec![(name, first..first + size, all)],
+                (true, true) => {
+                    let width = config.width();
+                    let first = |head: usize| (3 * head + number) * width;
+                    let of_head = |head| (name.clone(), first(head)..first(head) + width, all);
+                    (0..config.heads).map(of_head).collect()
+                }
+            }
+        };
+        let key_value = [part(1), part(2)].concat();
+        self.affine(affine(LayerRole::Query), &part(0), dim, biases.attention)?;
+        self.affine(affine(LayerRole::KeyValue), &key_value, dim, biases.attention)?;
+        if config.parts.attention.head_norm {
+            let width = config.width();
+            self.norm(norm(LayerRole::QueryNorm), &theirs(layout.head_norms[0]), width)?;
+            self.norm(norm(LayerRole::KeyNorm), &theirs(layout.head_norms[1]), width)?;
+        }
+        let output = [(theirs(layout.output), 0..dim, dim)];
+        self.affine(affine(LayerRole::Output), &output, queries, biases.output)?;
+        if config.parts.first_norm || number > 0 {
+            self.norm(norm(LayerRole::AttentionNorm), &theirs(layout.attention_norm), dim)?;
+        }
+        let up = theirs(layout.up);
+        let up = match layout.gate {
+            Some(gate) if gate == layout.up => {
+                vec![(up.clone(), 0..hidden, 2 * hidden), (up, hidden..2 * hidden, 2 * hidden)]
+            }
+            Some(gate) => vec![(theirs(gate), 0..hidden, hidden), (up, 0..hidden, hidden)],
+            None => vec![(up, 0..hidden, hidden)],
+        };
+        self.affine(affine(LayerRole::Up), &up, dim, biases.hidden)?;
+        let down = [(theirs(layout.down), 0..dim, dim)];
+        self.affine(affine(LayerRole::Down), &down, hidden, biases.hidden)?;
+        self.norm(norm(LayerRole::HiddenNorm), &theirs(layout.hidden_norm), dim)?;
+        if config.norm == NormPlace::Both {
+            self.norm(norm(LayerRole::AttentionAfter), &theirs(layout.after[0]), dim)?;
+            self.norm(norm(LayerRole::HiddenAfter), &theirs(layout.after[1]), dim)?;
+        }
+        Ok(())
     }
 
-    /// One affine map, or several side by side.
+    /// One affine map, or several side by side: for each its tensor, which of its outputs are meant, and of how many.
     fn affine(
         &mut self,
         role: impl Fn(AffinePart) -> ParamRole,
-        theirs: &[String],
-        [inputs, outputs]: [usize; 2],
+        theirs: &[(String, Range<usize>, usize)],
+        inputs: usize,
+        biased: bool,
     ) -> Result<()> {
+        let in_layer = matches!(role(AffinePart::Weight), ParamRole::Layer(..));
+        let sideways = self.layout.sideways && in_layer;
         let (mut weights, mut biases) = (Vec::new(), Vec::new());
-        for name in theirs {
-            weights.push(self.tensor(&format!("{name}.weight"), &[outputs, inputs])?);
-            biases.push(self.tensor(&format!("{name}.bias"), &[outputs])?);
+        for (name, range, all) in theirs {
+            let shape = if sideways { [inputs, *all] } else { [*all, inputs] };
+            let tensor = self.tensor(&format!("{name}.weight"), &shape)?;
+            weights.push(Outputs { tensor, range: range.clone(), sideways });
+            if biased {
+                let tensor = self.tensor(&format!("{name}.bias"), &[*all])?;
+                biases.push(Outputs { tensor, range: range.clone(), sideways });
+            }
         }
-        self.add(role(AffinePart::Weight), Reading::Transposed(weights));
-        self.add(role(AffinePart::Bias), Reading::Joined(biases));
-        Ok(())
-    }
-
-    fn norm(&mut self, role: impl Fn(NormPart) -> ParamRole, theirs: &str) -> Result<()> {
-        let dim = self.encoder.dim;
-        for (part, tensor) in [(NormPart::Gamma, "weight"), (NormPart::Beta, "bias")] {
-            let view = self.tensor(&format!("{theirs}.{tensor}"), &[dim])?;
-            self.add(role(part), Reading::Joined(vec![view]));
+        self.add(role(AffinePart::Weight), Reading::Beside(weights));
+        if biased {
+            self.add(role(AffinePart::Bias), Reading::Joined(biases, 0.0));
         }
         Ok(())
     }
 
-    /// The MLM head. A model without it can do everything else.
-    fn head(&mut self, layout: &TensorNames, tied: bool) -> Result<()> {
-        let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
+    fn norm(
+        &mut self,
+        role: impl Fn(NormPart) -> ParamRole,
+        theirs: &str,
+        cols: usize,
+    ) -> Result<()> {
+        self.row(
+            role(NormPart::Gamma),
+            &format!("{theirs}.weight"),
+            cols,
+            self.layout.scale_offset,
+        )?;
+        match self.encoder.parts.norm_bias {
+            true => self.row(role(NormPart::Beta), &format!("{theirs}.bias"), cols, 0.0),
+            false => Ok(()),
+        }
+    }
+
+    /// One row, with a number added to each element.
+    fn row(&mut self, role: ParamRole, theirs: &str, cols: usize, add: f32) -> Result<()> {
+        let tensor = self.tensor(theirs, &[cols])?;
+        self.add(
+            role,
+            Reading::Joined(vec![Outputs { tensor, range: 0..cols, sideways: false }], add),
+        );
+        Ok(())
+    }
+
+    /// The head. A model without it can do everything but predict tokens, and one that predicts the next token is no
+    /// masked language model.
+    fn head(&mut self, tied: bool) -> Result<()> {
+        let (layout, dim, rows) = (self.layout, self.encoder.dim, self.encoder.entries(0));
+        let (parts, weights) = (self.encoder.parts.clone(), self.weights);
+        let has = |name: &str| weights.get(name).is_some();
+        let part_of = |name: &str, biased: bool| {
+            let parts = if biased { &["weight", "bias"][..] } else { &["weight"] };
+            parts.iter().map(|part| format!("{name}.{part}")).collect::<Vec<_>>()
+        };
         let needed = layout.transform.iter().flat_map(|(dense, norm)| {
-            [dense, norm]
-                .into_iter()
-                .flat_map(|name| ["weight", "bias"].map(|part| format!("{name}.{part}")))
+            [part_of(dense, parts.biases.head), part_of(norm, parts.norm_bias)].concat()
         });
-        let needed: Vec<String> = needed.collect();
-        let bias = layout.bias.into_iter().rev().find(|name| self.weights.get(name).is_some());
-        let needed = needed.into_iter().chain((!tied).then(|| layout.decoder.to_owned()));
-        let absent = needed.filter(|name| self.weights.get(name).is_none());
-        self.missing = absent.chain(bias.is_none().then(|| layout.bias[0].to_owned())).collect();
-        let Some(bias) = bias.filter(|_| self.missing.is_empty()) else {
-            self.has_mlm_head = false;
+        let bias = layout.bias.map(|names| names.into_iter().rev().find(|name| has(name)));
+        let needed = needed.chain((!tied).then(|| layout.decoder.to_owned()));
+        let absent = needed.filter(|name| !has(name));
+        let no_bias = bias.is_some_and(|bias| bias.is_none());
+        let no_bias = layout.bias.filter(|_| no_bias).map(|names| names[0].to_owned());
+        self.missing = absent.chain(no_bias).collect();
+        self.has_mlm_head = self.missing.is_empty() && !parts.attention.causal;
+        if !self.missing.is_empty() {
             self.encoder.transform = false;
             self.encoder.head_activation = None;
             self.add(ParamRole::MlmBias, Reading::Given(vec![0.0; rows]));
             return Ok(());
-        };
+        }
         if let Some((dense, norm)) = layout.transform {
-            self.affine(ParamRole::MlmDense, &[dense.to_owned()], [dim, dim])?;
-            self.norm(ParamRole::MlmNorm, norm)?;
+            let theirs = [(dense.to_owned(), 0..dim, dim)];
+            self.affine(ParamRole::MlmDense, &theirs, dim, parts.biases.head)?;
+            self.norm(ParamRole::MlmNorm, norm, dim)?;
         }
-        let bias = self.tensor(bias, &[rows])?;
-        if self.weights.get(layout.bias[0]).is_some() {
-            self.tensor(layout.bias[0], &[rows])?;
+        match bias.flatten() {
+            Some(bias) => {
+                self.row(ParamRole::MlmBias, bias, rows, 0.0)?;
+                if let Some([kept, _]) = layout.bias.filter(|names| has(names[0])) {
+                    self.tensor(kept, &[rows])?;
+                }
+            }
+            None => self.add(ParamRole::MlmBias, Reading::Given(vec![0.0; rows])),
         }
-        self.add(ParamRole::MlmBias, Reading::Joined(vec![bias]));
-        self.decoder(layout)
+        self.decoder()
     }
 
     /// The softmax's table, where it is not that of the tokens.
-    fn decoder(&mut self, layout: &TensorNames) -> Result<()> {
+    fn decoder(&mut self) -> Result<()> {
+        let layout = self.layout;
         let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
         if self.weights.get(layout.decoder).is_none() {
             return Ok(());

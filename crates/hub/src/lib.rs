@@ -1,5 +1,5 @@
-//! Checkpoints of Hugging Face's `transformers`, imported and exported: BERT, DistilBERT, RoBERTa, XLM-R,
-//! CamemBERT, XLM and XLM-R XL, with GELU (by the error function or tanh), ReLU or SiLU.
+//! Checkpoints of Hugging Face's `transformers`: BERT, DistilBERT, RoBERTa, XLM-R, CamemBERT, XLM and XLM-R XL, imported and
+//! exported; ModernBERT, EuroBERT, GPT-2, BLOOM, XGLM, Llama, Mistral, Qwen 2 and 3, Gemma, Gemma 2 and 3, imported.
 //!
 //! [`open`] turns a folder into an encoder, its weights and its vocabulary: `config` reads the family and
 //! the architecture, `weights` maps the files and finds the tensors, `layout` has each family's names for
@@ -25,6 +25,7 @@ mod config;
 mod export;
 mod import;
 mod layout;
+mod modern;
 mod read;
 mod tokenizer;
 pub mod weights;

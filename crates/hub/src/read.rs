@@ -1,7 +1,9 @@
 //! Numbers out of a tensor's bytes, in the order in which an encoder keeps them.
 //!
-//! Hugging Face keeps weights outputs x inputs, an encoder inputs x outputs, so most matrices are
-//! transposed.
+//! Hugging Face keeps most weights outputs x inputs, an encoder inputs x outputs, so most matrices are
+//! transposed. Some families keep several maps as one tensor.
+
+use std::ops::Range;
 
 use half::{bf16, f16};
 
@@ -13,12 +15,21 @@ use crate::weights::{NumberType, StoredTensor};
 pub(crate) enum Reading<'a> {
     /// The rows of a table from one on; where a row is to be added, to each of them.
     Rows { table: StoredTensor<'a>, skip: usize, add: Option<StoredTensor<'a>> },
-    /// Matrices, transposed, side by side.
-    Transposed(Vec<StoredTensor<'a>>),
-    /// One after another.
-    Joined(Vec<StoredTensor<'a>>),
+    /// Matrices as an encoder keeps them, side by side.
+    Beside(Vec<Outputs<'a>>),
+    /// Rows one after another, with a number added to each element.
+    Joined(Vec<Outputs<'a>>, f32),
     /// Not from the file.
     Given(Vec<f32>),
+}
+
+/// Some outputs of a tensor: all of them, or those of one of several maps that are kept as one.
+#[derive(Clone)]
+pub(crate) struct Outputs<'a> {
+    pub(crate) tensor: StoredTensor<'a>,
+    pub(crate) range: Range<usize>,
+    /// Whether the tensor is inputs x outputs.
+    pub(crate) sideways: bool,
 }
 
 impl Reading<'_> {
@@ -36,20 +47,29 @@ impl Reading<'_> {
                     }
                 }
             }
-            Reading::Joined(views) => {
+            Reading::Joined(parts, add) => {
                 let mut rest = out;
-                for view in views {
-                    let (now, after) = rest.split_at_mut(view.shape.iter().product());
-                    copy(view, 0, now)?;
+                for Outputs { tensor, range, .. } in parts {
+                    let (now, after) = rest.split_at_mut(range.len());
+                    copy(tensor, range.start, now)?;
+                    now.iter_mut().for_each(|x| *x += add);
                     rest = after;
                 }
             }
-            Reading::Transposed(views) => {
-                let width: usize = views.iter().map(|view| view.shape[0]).sum();
+            Reading::Beside(parts) => {
+                let width: usize = parts.iter().map(|part| part.range.len()).sum();
                 let mut first = 0;
-                for view in views {
-                    transpose(&view.numbers()?, view.shape[1], out, width, first);
-                    first += view.shape[0];
+                for Outputs { tensor, range, sideways } in parts {
+                    let (numbers, cols) = (tensor.numbers()?, tensor.shape[1]);
+                    if *sideways {
+                        for (out, row) in out.chunks_mut(width).zip(numbers.chunks(cols)) {
+                            out[first..first + range.len()].copy_from_slice(&row[range.clone()]);
+                        }
+                    } else {
+                        let numbers = &numbers[range.start * cols..range.end * cols];
+                        transpose(numbers, cols, out, width, first);
+                    }
+                    first += range.len();
                 }
             }
         }
@@ -113,12 +133,31 @@ fn transpose(from: &[f32], cols: usize, out: &mut [f32], width: usize, first: us
     }
 }
 
-/// The sinusoids (Vaswani et al. 2017) that XLM and DistilBERT may have in place of learned positions.
-pub(crate) fn sinusoid(positions: usize, dim: usize) -> Vec<f32> {
+/// How sines and cosines of positions stand in a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sinusoids {
+    /// In turn.
+    Alternating,
+    /// Sines in the first half; the first position is counted as this.
+    Halves { first: usize },
+}
+
+/// The sinusoids (Vaswani et al. 2017) that XGLM has, and that XLM and DistilBERT may have in place of learned positions.
+pub(crate) fn sinusoid(positions: usize, dim: usize, waves: Sinusoids) -> Vec<f32> {
     let element = |at: usize| {
-        let (position, col) = (at / dim, at % dim);
-        let angle = position as f64 / 10_000f64.powf(2.0 * (col / 2) as f64 / dim as f64);
-        (if col.is_multiple_of(2) { angle.sin() } else { angle.cos() }) as f32
+        let (position, col, half) = (at / dim, at % dim, dim / 2);
+        let angle = |position: usize, share: f64| position as f64 / 10_000f64.powf(share);
+        let (angle, sine) = match waves {
+            Sinusoids::Alternating => {
+                let share = 2.0 * (col / 2) as f64 / dim as f64;
+                (angle(position, share), col.is_multiple_of(2))
+            }
+            Sinusoids::Halves { first } => {
+                let share = (col % half.max(1)) as f64 / (half.max(2) - 1) as f64;
+                (angle(position + first, share), col < half)
+            }
+        };
+        (if sine { angle.sin() } else { angle.cos() }) as f32
     };
     (0..positions * dim).map(element).collect()
 }

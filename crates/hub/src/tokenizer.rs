@@ -45,14 +45,16 @@ pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &
         unreachable!("an imported model has one table");
     };
     check_size(&path, &tokenizer, size)?;
-    let specials = specials(&path, &tokenizer, &settings, family)?;
+    let specials = specials(&path, &tokenizer, &settings, config)?;
     let by_words = family == Family::Xlm && file == "vocab.json";
     let preparation = |name: &String| {
         let preparation = if by_words { settings.words_of_xlm(name) } else { Preparation::raw() };
         (name.clone(), preparation)
     };
     let languages = config.encoder.languages.iter().map(preparation).collect();
-    let frame = (specials.start, specials.end);
+    // A file that says everything says what stands around a text; in the years of BERT not all did.
+    let says_all = family.is_modern() && file == "tokenizer.json";
+    let frame = (!says_all).then_some((specials.start, specials.end));
     let imported = ImportedTokenizer::of(&tokenizer, frame, !config.lists_languages);
     Ok((Vocabulary::imported(tokenizer, languages, specials, size, imported)?, file))
 }
@@ -192,8 +194,9 @@ fn specials(
     path: &Path,
     tokenizer: &Tokenizer,
     settings: &Settings,
-    family: Family,
+    config: &ModelConfig,
 ) -> Result<SpecialTokens> {
+    let (family, causal) = (config.family, config.encoder.parts.attention.causal);
     let find = |keys: &[&str], names: &[&str]| {
         let said = keys.iter().filter_map(|key| settings.token(key));
         let mut names = said.chain(names.iter().copied());
@@ -212,13 +215,23 @@ fn specials(
         Family::Xlm => (["bos_token", "cls_token"], ["sep_token", "eos_token"]),
         _ => (["cls_token", "bos_token"], ["sep_token", "eos_token"]),
     };
-    let end = need("that ends a sentence", &last, &["[SEP]", "</s>"])?;
+    let ends = ["[SEP]", "</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>"];
+    let end = need("that ends a sentence", &last, &ends)?;
     let unknown = find(&["unk_token"], &["[UNK]", "<unk>"]).unwrap_or(end);
     Ok(SpecialTokens {
-        start: need("that starts a text", &first, &["[CLS]", "<s>"])?,
+        // What a decoder does not have is never asked for.
+        start: match causal {
+            true => find(&first, &["<s>", "<bos>", "<|begin_of_text|>"]).unwrap_or(end),
+            false => need("that starts a text", &first, &["[CLS]", "<s>"])?,
+        },
         end,
         pad: find(&["pad_token"], &["[PAD]", "<pad>"]).unwrap_or(unknown),
         unknown,
-        mask: need("that hides another", &["mask_token"], &["[MASK]", "<mask>", "<special1>"])?,
+        mask: match causal {
+            true => unknown,
+            false => {
+                need("that hides another", &["mask_token"], &["[MASK]", "<mask>", "<special1>"])?
+            }
+        },
     })
 }

@@ -97,6 +97,18 @@ impl PretrainedModel {
         }
     }
 
+    /// Opens a model whose every token sees the whole text.
+    ///
+    /// # Errors
+    /// Where it cannot be opened, or is a decoder.
+    pub fn open_encoder(name: &Path, device: &Device) -> Result<Self, OpenError> {
+        let model = Self::open(name, device)?;
+        match model.encoder.config().parts.attention.causal {
+            true => Err(OpenError::Decoder(name.to_owned())),
+            false => Ok(model),
+        }
+    }
+
     fn open_run(folder: &Path, path: &Path, device: &Device) -> Result<Self, OpenError> {
         let archive = Archive::open(path)?;
         let metadata: WeightsMetadata = archive.metadata()?;

@@ -95,8 +95,9 @@ pub fn encode_pairs(
     for (side, text) in sides.iter().enumerate() {
         progress(text);
         let ids: Vec<&[u32]> = used.iter().map(|&at| tokens[side][at].ids.as_slice()).collect();
-        lengths.push(ids.iter().map(|ids| ids.len() as u32 - 2).collect());
         let model = &mut models[side.min(last)];
+        let frame = model.vocabulary.frame();
+        lengths.push(ids.iter().map(|ids| (ids.len() - frame.count()) as u32).collect());
         let number = model.reader(&text.language)?.language();
         let matrices = pooled(model, number, &ids, layers[side])?;
         let layers = layers[side].iter().copied().zip(matrices).collect();
@@ -215,7 +216,8 @@ pub fn encode_lines(
         progress(done, sentences.len());
         Ok(())
     })?;
-    let lengths = sentences.iter().map(|ids| ids.len() - 2).collect();
+    let frame = model.vocabulary.frame();
+    let lengths = sentences.iter().map(|ids| ids.len() - frame.count()).collect();
     let unknown_share = reader.unknown_counts().share();
     Ok(EncodedLines { layers: values, lengths, truncated, unknown_share })
 }
@@ -323,7 +325,8 @@ pub fn encode(
         truncated += usize::from(sentence.truncated);
         sentences.push(sentence.ids);
     }
-    let rows = sentences.iter().map(|ids| config.pooling.rows(ids.len())).sum();
+    let frame = model.vocabulary.frame();
+    let rows = sentences.iter().map(|ids| config.pooling.rows(ids.len(), frame)).sum();
     let start = Instant::now();
     let mut failure = None;
     // Of two processes, both files are one's in the end: held from before the first takes its place.
@@ -346,7 +349,8 @@ pub fn encode(
         None => written?,
     }
     if let Some(path) = &config.lengths {
-        let lengths: String = sentences.iter().map(|ids| format!("{}\n", ids.len() - 2)).collect();
+        let line = |ids: &Vec<u32>| format!("{}\n", ids.len() - frame.count());
+        let lengths: String = sentences.iter().map(line).collect();
         files::write(path, lengths)?;
     }
     drop(together);

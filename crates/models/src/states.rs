@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use encoder::{Batch, Request};
 use tensor::{Device, Mode, Spans, Tape, Tensor};
+use text::Frame;
 
 use crate::pretrained::EncoderParts;
 
@@ -45,6 +46,8 @@ pub struct HiddenStates<'a> {
     pub first: usize,
     /// The rows of each sentence, special tokens included.
     pub spans: &'a Spans,
+    /// The special tokens around each.
+    pub frame: Frame,
     /// Columns of every layer.
     pub dim: usize,
     /// Where they are.
@@ -61,8 +64,7 @@ impl HiddenStates<'_> {
 
     /// The rows of a sentence's own tokens, without the special tokens around it.
     pub fn inner(&self, sentence: usize) -> Range<usize> {
-        let span = self.spans.get(sentence);
-        span.start + 1..span.end - 1
+        self.frame.within(self.spans.get(sentence))
     }
 
     /// The means of some ranges of rows of a layer, one after the other: ranges x dim.
@@ -76,7 +78,7 @@ impl HiddenStates<'_> {
 pub enum Pooling {
     /// The mean of its tokens, without the special tokens.
     Mean,
-    /// The special token before it: `[CLS]`, or `<s>`.
+    /// Its first token: the special token before it (`[CLS]`, `<s>`), where there is one.
     First,
     /// None does: each of its tokens has its own, without the special tokens.
     None,
@@ -84,8 +86,8 @@ pub enum Pooling {
 
 impl Pooling {
     /// How many vectors a sentence of so many ids, special tokens included, is given.
-    pub fn rows(self, ids: usize) -> usize {
-        if self == Pooling::None { ids - 2 } else { 1 }
+    pub fn rows(self, ids: usize, frame: Frame) -> usize {
+        if self == Pooling::None { ids - frame.count() } else { 1 }
     }
 
     /// Appends the vectors of every sentence at a layer.
@@ -94,8 +96,8 @@ impl Pooling {
         match self {
             Pooling::Mean => out.extend(states.means(layer, &inner.collect::<Vec<_>>())),
             Pooling::First => {
-                let first = inner.map(|inner| inner.start - 1..inner.start).collect::<Vec<_>>();
-                out.extend(states.means(layer, &first));
+                let first = states.spans.iter().map(|span| span.start..span.start + 1);
+                out.extend(states.means(layer, &first.collect::<Vec<_>>()));
             }
             Pooling::None => {
                 let (elements, dim) = (states.hidden[layer].elements(), states.dim);
@@ -131,14 +133,14 @@ pub fn for_each_until<S: AsRef<[u32]> + Sync, E: Send>(
 ) -> Result<(), E> {
     for_each_batch(parts, language, sentences, |parts, tokens| {
         let TokenBatch { first, batch, .. } = tokens;
-        let EncoderParts { encoder, params, .. } = parts;
-        let device = params.device().clone();
+        let EncoderParts { encoder, params, vocabulary, .. } = parts;
+        let (device, frame) = (params.device().clone(), vocabulary.frame());
         let mut tape = Tape::new(params, Mode::Evaluate);
         let encoded =
             encoder.encode(&mut tape, batch, Request { until: last, ..Request::default() });
         let hidden = encoded.hidden.iter().map(|&hidden| tape.value(hidden)).collect();
         let (spans, dim, device) = (&batch.spans, encoder.config().dim, &device);
-        each(&HiddenStates { first, spans, dim, device, hidden })
+        each(&HiddenStates { first, spans, frame, dim, device, hidden })
     })
 }
 

@@ -424,6 +424,7 @@ impl WordRows {
 #[cfg(test)]
 mod tests {
     use tensor::{Device, Spans};
+    use text::Frame;
 
     use super::*;
 
@@ -443,8 +444,14 @@ mod tests {
         let hidden: Vec<f32> = (0..tokens * dim).map(value).collect();
         let hidden = device.tensor(tokens, dim, &hidden);
         let spans = Spans::of_lengths(lengths.map(|length| length + 2));
-        let states =
-            HiddenStates { first: 0, spans: &spans, dim, device: &device, hidden: vec![&hidden] };
+        let states = HiddenStates {
+            first: 0,
+            spans: &spans,
+            frame: Frame(Some(0), Some(0)),
+            dim,
+            device: &device,
+            hidden: vec![&hidden],
+        };
         let [mut by_word, mut one_by_one] = [(); 2].map(|()| vec![vec![0.0; 3 * dim]]);
         add_by_word(&states, &segments, &[0], dim, &mut by_word);
         add_states(&states, &segments, &[0], dim, &mut one_by_one);

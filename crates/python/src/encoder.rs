@@ -155,7 +155,7 @@ impl LoadedModel {
             let subword = |&id: &u32| vocabulary.subword(id).unwrap_or_default().to_owned();
             let tokens = texts.iter().map(|text| {
                 let ids = reader.sentence(text).ids;
-                ids[1..ids.len() - 1].iter().map(subword).collect()
+                ids[vocabulary.frame().within(0..ids.len())].iter().map(subword).collect()
             });
             Ok(tokens.collect())
         })

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::kernels::{Grad, GramSum};
 use tensor::{Device, Indices, Mode, Tape, Tensor};
-use text::{Corpus, SentenceBlock, count_subwords};
+use text::{Corpus, Frame, SentenceBlock, count_subwords};
 
 use crate::classes::{CLASSES, SubwordClasses};
 use crate::error::{Error, Result};
@@ -221,22 +221,21 @@ impl LanguageSums {
     ) -> Result<()> {
         let language = model.vocabulary.language(corpus.source.language())?;
         let encoders = model.vocabulary.encoders(language);
-        let (before, after) = model.vocabulary.bos_eos();
-        let longest = model.encoder.config().positions;
+        let frame = model.vocabulary.frame();
+        let room = model.encoder.config().positions - frame.count();
         let doing = format!("reading {}", corpus.source.language());
         corpus.read(&mut |at| watch(&doing, at), &mut |blocks: &[SentenceBlock]| {
             for block in blocks {
                 let encode = |sentence: &str| {
                     let mut ids = Vec::new();
                     encoders.with(|encoder| encoder.encode(sentence, &mut ids));
-                    let framed = |segment: &[u32]| [&[before], segment, &[after]].concat();
-                    ids.chunks(longest - 2).map(framed).collect::<Vec<_>>()
+                    ids.chunks(room).map(|segment| frame.around(segment)).collect::<Vec<_>>()
                 };
                 let sentences: Vec<&str> = block.sentences().map(|(_, text)| text).collect();
                 let sentences: Vec<_> = sentences.into_par_iter().map(encode).collect();
                 let sentences = sentences.into_iter().flatten().map(Ok::<_, Infallible>);
                 let Ok(()) = for_each_batch(model.parts(), language, sentences, |parts, tokens| {
-                    self.add_batch(parts, &tokens);
+                    self.add_batch(parts, &tokens, frame);
                     Ok(())
                 });
             }
@@ -246,7 +245,12 @@ impl LanguageSums {
     }
 
     /// Adds the states of a batch, special tokens left out.
-    fn add_batch(&mut self, parts: &mut EncoderParts<'_>, tokens: &TokenBatch<'_, Vec<u32>>) {
+    fn add_batch(
+        &mut self,
+        parts: &mut EncoderParts<'_>,
+        tokens: &TokenBatch<'_, Vec<u32>>,
+        frame: Frame,
+    ) {
         let Self { classes, counts, layers, covariance_rows, on_device } = self;
         let EncoderParts { encoder, params, .. } = parts;
         let device = params.device().clone();
@@ -259,7 +263,7 @@ impl LanguageSums {
             .iter()
             .zip(tokens.sentences)
             .flat_map(|(span, ids)| {
-                let inside = 1..ids.len() - 1;
+                let inside = frame.within(0..ids.len());
                 inside.map(move |place| (span.start + place, ids[place]))
             })
             .map(|(row, id)| (row, classes.of(id)))

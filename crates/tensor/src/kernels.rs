@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::device::DeviceError;
 use crate::random::Dropout;
 use crate::search::{BestScores, NearestSearch};
@@ -73,29 +75,43 @@ pub struct Grad<'a> {
     pub accumulate: bool,
 }
 
-/// The scale and offset of a LayerNorm (Ba et al. 2016), each of one row.
+/// What a norm does to a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NormKind {
+    /// LayerNorm (Ba et al. 2016): the mean becomes 0 and the variance 1.
+    #[default]
+    Layer,
+    /// RMSNorm (Zhang and Sennrich 2019): the mean square becomes 1.
+    Rms,
+}
+
+/// The scale and offset of a norm, each of one row. A row that is several times as wide is normalised in groups of that
+/// width.
 #[derive(Clone, Copy)]
 pub struct NormWeights<'a> {
+    /// What it does.
+    pub kind: NormKind,
     /// What the normalised values are multiplied by.
     pub gamma: &'a Tensor,
-    /// What is then added.
-    pub beta: &'a Tensor,
-    /// Added to the variance, so that the division stays finite.
+    /// What is then added, if anything is.
+    pub beta: Option<&'a Tensor>,
+    /// Added to the variance or the mean square, so that the division stays finite.
     pub epsilon: f32,
 }
 
-/// What the forward pass of a LayerNorm leaves for the backward pass.
+/// What the forward pass of a norm leaves for the backward pass.
 #[derive(Clone, Copy)]
 pub struct NormForward<'a> {
     /// The input: rows x dim.
     pub x: &'a Tensor,
-    /// Mean and inverse standard deviation of each row: rows x 2.
+    /// Mean (0 for RMSNorm) and inverse standard deviation of each row: rows x 2.
     pub stats: &'a Tensor,
     /// The weights.
     pub weights: NormWeights<'a>,
 }
 
-/// The gradients of a LayerNorm's weights, where they are trainable.
+/// The gradients of a norm's weights, where they are trainable.
 pub struct NormGrads<'a> {
     /// Of the scale.
     pub gamma: Option<Grad<'a>>,
@@ -114,11 +130,80 @@ pub struct ResidualSum<'a> {
     pub dropout: Dropout,
 }
 
+/// How far a query sees to each side, in positions of its sequence; to its end where no number is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Before it.
+    pub before: Option<usize>,
+    /// After it; 0 in a decoder.
+    pub after: Option<usize>,
+}
+
+impl Reach {
+    /// The keys that are seen from a place in a sequence of so many.
+    pub(crate) fn of(self, place: usize, keys: usize) -> Range<usize> {
+        let first = self.before.map_or(0, |before| place.saturating_sub(before));
+        let end = self
+            .after
+            .map_or(keys, |after| keys.min(place.saturating_add(after).saturating_add(1)));
+        first..end
+    }
+}
+
+/// The heads of an attention. A number of them stands for heads without anything special.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Heads {
+    /// Heads of queries.
+    pub count: usize,
+    /// Heads of keys and values, each of which serves as many heads of queries in turn (Ainslie et al. 2023).
+    pub sources: usize,
+    /// What each query sees.
+    pub reach: Reach,
+    /// What scores are multiplied by, where it is not the inverse root of the width of a head.
+    pub scale: Option<f32>,
+    /// A score `s` becomes `cap · tanh(s / cap)`.
+    pub cap: Option<f32>,
+    /// Whether scores fall with the distance, by a slope of each head's own (ALiBi, Press et al. 2022).
+    pub sloped: bool,
+}
+
+impl Heads {
+    /// By how much the scores of a head fall with each position: half as much from head to head, so that eight heads come to
+    /// 1/256; where their number is no power of 2, the others stand between the first.
+    pub(crate) fn slope(&self, head: usize) -> f32 {
+        if !self.sloped {
+            return 0.0;
+        }
+        let whole = 1 << self.count.ilog2();
+        let (steps, heads) =
+            if head < whole { (head + 1, whole) } else { (2 * (head - whole) + 1, 2 * whole) };
+        (-8.0 * steps as f32 / heads as f32).exp2()
+    }
+
+    /// Whether there is nothing special.
+    pub(crate) fn are_plain(&self) -> bool {
+        *self == Self::from(self.count)
+    }
+}
+
+impl From<usize> for Heads {
+    fn from(count: usize) -> Self {
+        Self {
+            count,
+            sources: count,
+            reach: Reach::default(),
+            scale: None,
+            cap: None,
+            sloped: false,
+        }
+    }
+}
+
 /// The sizes of an attention.
 #[derive(Clone, Debug)]
 pub struct AttentionShape {
-    /// Number of heads; divides the model's dimension.
-    pub heads: usize,
+    /// The heads.
+    pub heads: Heads,
     /// Which query rows belong to which sequence.
     pub queries: Spans,
     /// Which key and value rows belong to which sequence.
@@ -130,11 +215,11 @@ pub struct AttentionShape {
 /// What the forward pass of attention leaves for the backward pass.
 #[derive(Clone, Copy)]
 pub struct AttentionForward<'a> {
-    /// Queries x dim.
+    /// Queries x heads·width.
     pub q: &'a Tensor,
-    /// Keys, then values: keys x 2·dim.
+    /// Keys, then values: keys x 2·sources·width.
     pub kv: &'a Tensor,
-    /// The result: queries x dim.
+    /// The result: queries x heads·width.
     pub y: &'a Tensor,
     /// The saved statistics: queries x [`Kernels::attention_stats`].
     pub stats: &'a Tensor,
@@ -142,10 +227,27 @@ pub struct AttentionForward<'a> {
 
 /// The gradients of attention's inputs, both overwritten.
 pub struct AttentionGrads<'a> {
-    /// Queries x dim.
+    /// Queries x heads·width.
     pub q: &'a mut Tensor,
-    /// Keys x 2·dim.
+    /// Keys x 2·sources·width.
     pub kv: &'a mut Tensor,
+}
+
+/// What becomes of each head of queries or of keys before they meet: a norm, a turn of its pairs of columns by angles
+/// that grow with the position (RoPE, Su et al. 2021), or both in this order.
+#[derive(Clone, Copy)]
+pub struct HeadTurn<'a> {
+    /// Columns of a head.
+    pub width: usize,
+    /// How many heads a row begins with; what stands behind them, the values, stays as it is.
+    pub heads: usize,
+    /// The norm of each head.
+    pub norm: Option<NormWeights<'a>>,
+    /// Positions x turned columns, of which there are `width` at most: the cosines of the angles of the first half, then
+    /// the sines. Column `i` is turned with column `i` + half.
+    pub angles: Option<&'a Tensor>,
+    /// The position of each row.
+    pub places: &'a Indices,
 }
 
 /// The softmax over a vocabulary whose output weights are an embedding table (Press and Wolf 2017).
@@ -447,10 +549,33 @@ pub trait Kernels: Send + Sync {
         &self,
         x: &Tensor,
         weight: &Tensor,
-        bias: &Tensor,
+        bias: Option<&Tensor>,
         activation: Activation,
         y: &mut Tensor,
         saved: Option<&mut Tensor>,
+    );
+
+    /// `y = activation(a) · b` of the halves `a` and `b` of each row of `x` (Shazeer 2020): rows x half.
+    fn gate(&self, x: &Tensor, activation: Activation, y: &mut Tensor);
+
+    /// The gradient of [`Kernels::gate`], which overwrites `dx`.
+    fn gate_grad(&self, x: &Tensor, activation: Activation, dy: &Tensor, dx: &mut Tensor);
+
+    /// `y = factor · x`.
+    fn scale(&self, x: &Tensor, factor: f32, y: &mut Tensor);
+
+    /// `y` = `x` with its heads turned; `stats`, given where there is a norm, are rows x 2·heads.
+    fn turn(&self, x: &Tensor, turn: HeadTurn<'_>, y: &mut Tensor, stats: Option<&mut Tensor>);
+
+    /// The gradients of [`Kernels::turn`]; `dx` is overwritten.
+    fn turn_grad(
+        &self,
+        x: &Tensor,
+        turn: HeadTurn<'_>,
+        stats: Option<&Tensor>,
+        dy: &Tensor,
+        dx: &mut Tensor,
+        weight_grads: NormGrads<'_>,
     );
 
     /// Multiplies `dy` by the derivative of the activation, and sums it up: `db = Σ_rows dy`.
@@ -464,10 +589,10 @@ pub trait Kernels: Send + Sync {
 
     /// How many numbers for each query the forward pass of attention saves for the backward pass.
     fn attention_stats(&self, shape: &AttentionShape) -> usize {
-        shape.heads
+        shape.heads.count
     }
 
-    /// Attention of `q` (queries x dim) over `kv` (keys x 2·dim: keys, then values), every sequence by
+    /// Attention of `q` (queries x heads·width) over `kv` (keys x 2·sources·width: keys, then values), every sequence by
     /// itself. `stats` receives the statistics that the backward pass recomputes the weights from: the
     /// logsumexp of each row, and where the device draws it only once, the dropout mask.
     fn attention(
@@ -491,7 +616,7 @@ pub trait Kernels: Send + Sync {
     /// `sum = x + dropout(update)`.
     fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor);
 
-    /// `sum = x + dropout(update)`, `y = LayerNorm(sum)`; `stats` (rows x 2) keeps mean and inverse
+    /// `sum = x + dropout(update)`, `y = norm(sum)`; `stats` (rows x 2) keeps mean and inverse
     /// standard deviation.
     fn residual_norm(
         &self,
@@ -502,10 +627,10 @@ pub trait Kernels: Send + Sync {
         stats: &mut Tensor,
     );
 
-    /// `y = LayerNorm(x)`.
+    /// `y = norm(x)`.
     fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor);
 
-    /// `dx (+)= ∂LayerNorm(x) · dy`, and the gradients of the weights; where `dropped` is given, the
+    /// `dx (+)= ∂norm(x) · dy`, and the gradients of the weights; where `dropped` is given, the
     /// dropout of `dx` too, which is the gradient of a residual connection's update.
     fn norm_grad(
         &self,

@@ -26,7 +26,7 @@
 //!
 //! let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
 //! let x = tape.input(device.tensor(1, 2, &[3.0, 1.0]), true);
-//! let y = tape.linear(x, Affine { weight, bias }, Activation::Relu);
+//! let y = tape.linear(x, Affine { weight, bias: Some(bias) }, Activation::Relu);
 //! assert_eq!(tape.value(y).to_vec(), [0.5]);
 //!
 //! tape.seed_grad(y, device.tensor(1, 1, &[1.0]));
@@ -54,8 +54,8 @@ mod value;
 pub use crate::allocator::OrderlyAllocator;
 pub use crate::cuda::DeviceFault;
 pub use crate::device::{Device, DeviceError};
-pub use crate::kernels::Activation;
-pub use crate::ops::{Affine, EmbedTables, LayerNorm};
+pub use crate::kernels::{Activation, Heads, NormKind, Reach};
+pub use crate::ops::{Affine, EmbedTables, Norm, Turn};
 pub use crate::params::{ParamId, Params};
 pub use crate::spans::Spans;
 pub use crate::tape::{Mode, Tape, Var};

@@ -196,9 +196,12 @@ impl Params {
     }
 
     /// The weights of two matrices that one kernel uses together, and where their gradients go.
-    pub(crate) fn split(&mut self, ids: [ParamId; 2]) -> [(&Tensor, Option<Grad<'_>>); 2] {
-        let pair = self.params.get_disjoint_mut(ids.map(|id| id.0));
-        pair.expect("two different weight matrices").map(|param| param.split(&self.device))
+    pub(crate) fn split<const N: usize>(
+        &mut self,
+        ids: [ParamId; N],
+    ) -> [(&Tensor, Option<Grad<'_>>); N] {
+        let params = self.params.get_disjoint_mut(ids.map(|id| id.0));
+        params.expect("different weight matrices").map(|param| param.split(&self.device))
     }
 }
 

@@ -279,7 +279,7 @@ mod tests {
         let untouched = params.add("untouched", device.zeros(1, 1));
         let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
         let x = tape.embed(vec![(table, Indices::from(vec![0, 4, 2]))], None, 0.0);
-        let y = tape.linear(x, Affine { weight, bias }, Activation::Gelu);
+        let y = tape.linear(x, Affine { weight, bias: Some(bias) }, Activation::Gelu);
         tape.tied_cross_entropy(y, table, output_bias, &vec![1, 2, 3].into(), 1.0);
         let mut reported = Vec::new();
         tape.backward_with(&mut |params, id| {

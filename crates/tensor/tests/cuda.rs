@@ -10,7 +10,7 @@ mod heads;
 use tensor::kernels::{AdamShard, AdamSlot, AdamStep};
 use tensor::random::{Draws, Key};
 use tensor::{
-    Activation, Affine, Device, Indices, LayerNorm, Mode, ParamId, Params, Spans, Tape, Tensor, Var,
+    Activation, Affine, Device, Indices, Mode, Norm, ParamId, Params, Spans, Tape, Tensor, Var,
 };
 
 /// How far norms of differences may be from 0, relative to the norm: results and gradients.
@@ -187,7 +187,7 @@ fn affine_maps() {
                 ],
                 &[("x", rows, inputs, 1.0)],
                 |tape, ids, x| {
-                    let affine = Affine { weight: ids[0], bias: ids[1] };
+                    let affine = Affine { weight: ids[0], bias: Some(ids[1]) };
                     Produced::Values(vec![tape.linear(x[0], affine, activation)])
                 },
             );
@@ -202,7 +202,7 @@ fn norms_and_residuals() {
         [(1, 8), (5, 9), (7, 12), (300, 48), (33, 200), (1000, 768), (64, 1024), (9, 1500)]
     {
         let norm = [("gamma", 1, dim, 1.0), ("beta", 1, dim, 1.0)];
-        let layer = |ids: &[ParamId]| LayerNorm { gamma: ids[0], beta: ids[1], epsilon: 1e-5 };
+        let layer = |ids: &[ParamId]| Norm::layer([ids[0], ids[1]], 1e-5);
         let inputs = [("x", rows, dim, 2.0), ("update", rows, dim, 1.0)];
         check(&format!("norm {rows} x {dim}"), &devices, &norm, &inputs[..1], |tape, ids, x| {
             Produced::Values(vec![tape.norm(x[0], layer(ids))])
@@ -258,8 +258,7 @@ fn embeddings_and_chosen_rows() {
                         (ids[1], places.clone()),
                         (ids[2], languages.clone()),
                     ];
-                    let norm =
-                        with_norm.then(|| LayerNorm { gamma: ids[3], beta: ids[4], epsilon: 1e-5 });
+                    let norm = with_norm.then(|| Norm::layer([ids[3], ids[4]], 1e-5));
                     Produced::Values(vec![tape.embed(tables, norm, rate)])
                 },
             );
@@ -421,12 +420,16 @@ fn sums_for_biases_are_computed_with_the_gradients() {
         let name = format!("biases around attention, {lengths:?}");
         check_within(2e-2, &name, &devices, &weights, &inputs, |tape, ids, x| {
             let linear = |tape: &mut Tape<'_>, x, at: usize| {
-                tape.linear(x, Affine { weight: ids[at], bias: ids[at + 1] }, Activation::None)
+                tape.linear(
+                    x,
+                    Affine { weight: ids[at], bias: Some(ids[at + 1]) },
+                    Activation::None,
+                )
             };
             let (q, kv) = (linear(tape, x[0], 0), linear(tape, x[0], 2));
             let y = tape.attention(q, kv, heads, &spans, &spans, 0.1);
             let update = linear(tape, y, 4);
-            let norm = LayerNorm { gamma: ids[6], beta: ids[7], epsilon: 1e-5 };
+            let norm = Norm::layer([ids[6], ids[7]], 1e-5);
             let (sum, normed) = tape.residual_norm(x[0], update, 0.1, norm);
             Produced::Values(vec![sum, normed])
         });
@@ -628,7 +631,7 @@ fn weights_are_rounded_again_when_they_change() {
     let multiplied = |params: &mut Params| {
         let mut tape = Tape::new(params, Mode::Evaluate);
         let x = tape.input(cuda.tensor(1, 8, &[1.0; 8]), false);
-        let y = tape.linear(x, Affine { weight, bias }, Activation::None);
+        let y = tape.linear(x, Affine { weight, bias: Some(bias) }, Activation::None);
         tape.value(y).to_vec()
     };
     assert_eq!(multiplied(&mut params), [8.0; 8]);

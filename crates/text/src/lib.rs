@@ -71,7 +71,7 @@ pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use terms::{Error, Result};
 pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};
 pub use vocabulary::{
-    Anchor, BpeSettings, CountedText, EncodedSentence, EncodedWords, ExtendedVocabulary,
+    Anchor, BpeSettings, CountedText, EncodedSentence, EncodedWords, ExtendedVocabulary, Frame,
     ImportedTokenizer, LanguageCounts, LanguageObserver, LanguageSummary, LanguageText,
     PairSharing, SentenceReader, SpecialTokens, SubwordEncoder, SubwordEncoders, UnknownCounts,
     Vocabulary, VocabularyKind, VocabularySharing, VocabularyStats, VocabularySummary, WordCounts,

@@ -213,8 +213,8 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     choice: StudyChoice,
 
-    /// How many steps may run side by side, each in a process of its own, on a GPU too; the one with the longest
-    /// chain of steps after it begins first. Each needs memory of its own (at scale tiny some 0.5 GB); a step
+    /// How many steps may run side by side, each in a process of its own, on a GPU too. One seed comes before the
+    /// next, and of a seed the step with the longest chain of steps after it. Each needs memory of its own (at scale tiny some 0.5 GB); a step
     /// that is known not to fit beside the others waits. It changes no result.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Compute")]
     jobs: u16,

@@ -130,7 +130,7 @@ fn family(config: &EncoderConfig) -> Family {
     let wide = config.hidden == 4 * config.dim;
     let xlm = !config.transform && wide && activation && config.segments == 0;
     match config.norm {
-        NormPlace::Pre => Family::XlmRobertaXl,
+        NormPlace::Pre | NormPlace::Both => Family::XlmRobertaXl,
         NormPlace::Post if xlm => Family::Xlm,
         NormPlace::Post => Family::Bert,
     }
@@ -162,6 +162,10 @@ fn check_head(config: &EncoderConfig, family: Family, has_mlm_head: bool) -> Res
 /// A Hugging Face folder has one table, one tokenizer, one of everything.
 fn check_language(source: &ExportSource<'_>, language: Option<usize>) -> Result<()> {
     let (config, vocabulary) = (source.model.config(), source.vocabulary);
+    if !config.parts.is_default() || config.norm == NormPlace::Both {
+        let reason = "the model has parts (encoder.parts) that are read and not yet written";
+        return Err(Error::request(reason, "keep the folder that it came from"));
+    }
     if config.separate.specials {
         let reason =
             "special tokens are separate for each language, and no family has a place for them";

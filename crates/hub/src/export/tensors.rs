@@ -183,13 +183,14 @@ impl<'a> TensorBuilder<'a> {
             }
             None => {}
         }
+        let [kept, used] = layout.bias.expect("every family that is exported has a bias");
         let own = self.find(ParamRole::MlmBias);
         let bias = (0..self.ids.len()).map(|row| self.ids.row(row).map_or(NEVER, |at| own[at]));
         let bias: Vec<f32> = bias.collect();
         if self.config.untied {
-            self.put(layout.bias[1], &[bias.len()], bias.clone());
+            self.put(used, &[bias.len()], bias.clone());
         }
-        self.put(layout.bias[0], &[bias.len()], bias);
+        self.put(kept, &[bias.len()], bias);
         if self.config.untied {
             let table = self.table(ParamRole::MlmDecoder);
             self.put(layout.decoder, &[self.ids.len(), dim], table);

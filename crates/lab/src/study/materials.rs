@@ -381,11 +381,20 @@ impl LanguageData {
         }
     }
 
-    /// The existing files of a real language's text; none of an invented language.
+    /// The files of a real language's text, whatever kind their names say, but those of the other domain; none of an
+    /// invented language.
     pub(super) fn text_paths(&self, language: &str) -> Vec<PathBuf> {
         let Some(data) = self.data() else { return Vec::new() };
-        let name = |domain: &&str| data.join(format!("text/{language}.{domain}.txt.zst"));
-        ["lit", "tatoeba", "wiki"].iter().map(name).filter(|path| path.is_file()).collect()
+        let other = data.join(other_text(language));
+        let is_text = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let kind = name.strip_prefix(language).and_then(|rest| rest.strip_prefix('.'));
+            kind.is_some_and(|kind| kind.ends_with(".txt.zst")) && path.is_file() && *path != other
+        };
+        let entries = std::fs::read_dir(data.join("text")).into_iter().flatten().flatten();
+        let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(is_text).collect();
+        files.sort();
+        files
     }
 
     /// A real language's text of another domain; refuses where there is none, since no data set provides it.

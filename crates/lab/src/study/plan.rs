@@ -586,6 +586,7 @@ mod tests {
         };
         refused("text/fr.wiki.txt.zst", "text of fr: ");
         refused("text/en.lit.txt.zst", "text of en: ");
+        refused("text/en.bible.txt.zst", "text of en: ");
         let test = "ud/fr_gsd-ud-test.conllu";
         refused(test, "data of Transfer task: Parse source: en condition=default ");
         refused(test, "`--test fr ");

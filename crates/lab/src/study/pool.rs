@@ -1,11 +1,13 @@
 //! The steps of one or several plans, each once, and the order in which they are run side by side.
 //!
-//! A step that several studies need is one step of the pool. Of the steps that could begin, the one with the longest
-//! remaining path (its own expected time and that of the longest chain of steps that wait for it) begins first
-//! (critical path scheduling, Graham 1969), so that the last jobs do not wait for one long chain.
+//! A step that several studies need is one step of the pool. Of the steps that could begin, those of the first seed come
+//! first, so that a run that ends early leaves whole seeds. Of one seed, the step with the longest remaining path (its own
+//! expected time and that of the longest chain of steps that wait for it) begins first (critical path scheduling, Graham
+//! 1969), so that the last jobs do not wait for one long chain.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use super::plan::StudyPlan;
 use super::step::{StepId, StudyStep};
@@ -63,7 +65,7 @@ impl<'a> StepPool<'a> {
     }
 
     /// For each step, the expected seconds of the longest chain of open steps that begins with it.
-    pub(super) fn remaining_paths(&self, costs: &[(bool, Option<f64>)]) -> Vec<f64> {
+    fn remaining_paths(&self, costs: &[(bool, Option<f64>)]) -> Vec<f64> {
         let own = |(complete, seconds): (bool, Option<f64>)| match complete {
             true => 0.0,
             false => seconds.unwrap_or(UNKNOWN),
@@ -77,6 +79,27 @@ impl<'a> StepPool<'a> {
         paths
     }
 
+    /// For each step how early it is to begin, the greatest first: by the first seed that needs it, then by its remaining path.
+    pub(super) fn priorities(&self, costs: &[(bool, Option<f64>)]) -> Vec<f64> {
+        let mut first = vec![u64::MAX; self.steps.len()];
+        for (number, step) in self.steps.iter().enumerate().rev() {
+            for (plan, place) in &step.places {
+                let read = plan.extractions.iter().filter(|one| one.step == *place);
+                first[number] = read.map(|one| one.seed).fold(first[number], u64::min);
+            }
+            for &need in &step.needs {
+                first[need] = first[need].min(first[number]);
+            }
+        }
+        let seeds: BTreeSet<u64> = first.iter().copied().collect();
+        let mut paths = self.remaining_paths(costs);
+        let longer_than_any = 1.0 + paths.iter().copied().fold(0.0, f64::max);
+        for (path, seed) in paths.iter_mut().zip(&first) {
+            *path += longer_than_any * seeds.range((Excluded(*seed), Unbounded)).count() as f64;
+        }
+        paths
+    }
+
     /// The expected seconds until all steps are complete with so many jobs, by simulation; `running` holds the
     /// numbers of the running steps and their elapsed seconds. Steps of unknown cost count nothing.
     pub(super) fn time_left(
@@ -85,7 +108,7 @@ impl<'a> StepPool<'a> {
         running: &[(usize, f64)],
         jobs: usize,
     ) -> f64 {
-        let paths = self.remaining_paths(costs);
+        let priorities = self.priorities(costs);
         let mut waits_for: Vec<usize> = self
             .steps
             .iter()
@@ -96,7 +119,7 @@ impl<'a> StepPool<'a> {
             step.needs.iter().for_each(|&need| dependents[need].push(number));
         }
         let seconds = |number: usize| costs[number].1.unwrap_or(0.0);
-        // The earliest end comes first out of `busy`, the longest path out of `ready`.
+        // The earliest end comes first out of `busy`, the highest priority out of `ready`.
         let mut busy: BinaryHeap<Timed> = running
             .iter()
             .map(|&(number, elapsed)| Timed(-(seconds(number) - elapsed).max(0.0), number))
@@ -104,7 +127,7 @@ impl<'a> StepPool<'a> {
         let under_way = |number: usize| running.iter().any(|&(other, _)| other == number);
         let mut ready: BinaryHeap<Timed> = (0..self.steps.len())
             .filter(|&number| !costs[number].0 && waits_for[number] == 0 && !under_way(number))
-            .map(|number| Timed(paths[number], number))
+            .map(|number| Timed(priorities[number], number))
             .collect();
         let mut now = 0.0;
         loop {
@@ -118,7 +141,7 @@ impl<'a> StepPool<'a> {
             for &dependent in &dependents[number] {
                 waits_for[dependent] = waits_for[dependent].saturating_sub(1);
                 if waits_for[dependent] == 0 && !costs[dependent].0 {
-                    ready.push(Timed(paths[dependent], dependent));
+                    ready.push(Timed(priorities[dependent], dependent));
                 }
             }
         }
@@ -219,6 +242,22 @@ mod tests {
         assert!(needed.contains(&encoder), "{needed:?}");
         assert_eq!(open(&[transfer], false), [world, encoder, transfer]);
         assert_eq!(open(&[transfer, encoder], true), [encoder, transfer]);
+    }
+
+    /// A run that ends early leaves whole seeds, not all encoders and no score.
+    #[test]
+    fn a_seed_is_done_before_the_next_begins() {
+        let plans = [plan("anchors")];
+        let pool = StepPool::of(&plans);
+        let priorities = pool.priorities(&vec![(false, None); pool.steps.len()]);
+        let of_seed = |seed: &str| {
+            let end = format!("seed {seed}");
+            let of = pool.steps.iter().zip(&priorities);
+            of.filter(move |(pooled, _)| pooled.step.name.ends_with(&end)).map(|(_, &one)| one)
+        };
+        assert!(of_seed("1").count() > 9 && of_seed("2").count() > 9);
+        let last = of_seed("1").fold(f64::INFINITY, f64::min);
+        assert!(last > of_seed("2").fold(0.0, f64::max));
     }
 
     /// Worked by hand: a (2) and b (3) are free; c (4) waits for a, d (1) for b.

@@ -213,7 +213,7 @@ impl<'a> PoolRun<'a> {
         }
     }
 
-    /// The ready step that is to begin now, if any: the one with the longest remaining path or, with one job, the first.
+    /// The ready step that is to begin now, if any: the one of the highest priority or, with one job, the first.
     fn next(&self) -> Option<usize> {
         let running = self.running().count();
         let alone = |state: &StepState| matches!(state, StepState::Running { alone: true, .. });
@@ -230,9 +230,9 @@ impl<'a> PoolRun<'a> {
         if self.options.jobs == 1 {
             return ready(false).next();
         }
-        let paths = self.pool.remaining_paths(&self.costs.status.steps);
+        let priorities = self.pool.priorities(&self.costs.status.steps);
         let fitting = ready(false).filter(|&number| running == 0 || self.fits(number));
-        fitting.max_by(|&a, &b| paths[a].total_cmp(&paths[b]).then(b.cmp(&a)))
+        fitting.max_by(|&a, &b| priorities[a].total_cmp(&priorities[b]).then(b.cmp(&a)))
     }
 
     /// Whether a step's memory fits beside that of the running steps, as far as steps like them are known.

@@ -38,7 +38,12 @@ pub fn activation_counts(
     language: usize,
     sentences: &[Vec<u32>],
 ) -> Result<ActivationCounts> {
-    let config = model.encoder.config();
+    let (config, frame) = (model.encoder.config(), model.vocabulary.frame());
+    if config.parts.gated {
+        let reason = "its feed-forward part is gated, and activations of gates are not counted yet; take a model \
+                      without gates";
+        return Err(Error::request("model", reason));
+    }
     let width = config.hidden;
     let layers: Vec<usize> =
         (1..=config.layers).filter(|layer| !config.separate.layers.contains(layer)).collect();
@@ -58,13 +63,14 @@ pub fn activation_counts(
         for (&layer, counts) in layers.iter().zip(counts.chunks_mut(width)) {
             let values = tape.value(encoded.feed_forward[layer - 1]).elements(); // rows x width
             for span in found.batch.spans.iter() {
-                for row in values[(span.start + 1) * width..(span.end - 1) * width].chunks(width) {
+                let inner = frame.within(span);
+                for row in values[inner.start * width..inner.end * width].chunks(width) {
                     let active = counts.iter_mut().zip(row);
                     active.for_each(|(count, &value)| *count += u64::from(value > 0.0));
                 }
             }
         }
-        tokens += found.batch.spans.iter().map(|span| span.len() as u64 - 2).sum::<u64>();
+        tokens += found.batch.spans.iter().map(|span| frame.within(span).len() as u64).sum::<u64>();
         Ok(())
     });
     Ok(ActivationCounts { layers, width, tokens, active: counts })

@@ -67,7 +67,7 @@ const REINIT_SEED: u64 = 0x7265_696e_6974;
 impl EncoderFeatures {
     /// Opens the model of a run's folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
-        let pretrained = PretrainedModel::open(folder, device)?;
+        let pretrained = PretrainedModel::open_encoder(folder, device)?;
         let tokenizers = WordTokenizers::of(&pretrained);
         Ok(Self { pretrained, tokenizers, new_layers: BTreeSet::new() })
     }

@@ -92,7 +92,7 @@ fn width(models: &[FrozenEncoder]) -> Result<usize> {
 
 impl FrozenEncoder {
     fn open(folder: &Path, layer: usize, device: &Device) -> Result<Self> {
-        let pretrained = PretrainedModel::open(folder, device)?;
+        let pretrained = PretrainedModel::open_encoder(folder, device)?;
         let deepest = pretrained.encoder.config().layers;
         if layer > deepest {
             let reason = format!("layer {layer} of {}, which has {deepest}", folder.display());

@@ -51,7 +51,7 @@ impl HeadWeights<'_> {
     fn affine(&mut self, name: &str, inputs: usize, outputs: usize, deviation: f32) -> Affine {
         let weight = self.weight(&format!("{name}.weight"), inputs, outputs, deviation);
         let bias = self.weight(&format!("{name}.bias"), 1, outputs, 0.0);
-        Affine { weight, bias }
+        Affine { weight, bias: Some(bias) }
     }
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::math::{elu, elu_derivative, gelu, gelu_tanh, relu, relu_derivative, silu};
 use super::matmul::{MatrixView, MatrixViewMut, Write, multiply_parallel, transpose};
-use super::{Cpu, TASK, rows};
+use super::{Cpu, TASK, rows, task_rows};
 use crate::dispatch;
 use crate::kernels::{Activation, Grad, GramSum, LinearForward, Transpose};
 use crate::value::Tensor;
@@ -18,7 +18,7 @@ pub(super) fn forward(
     cpu: &Cpu,
     x: &Tensor,
     weight: &Tensor,
-    bias: &Tensor,
+    bias: Option<&Tensor>,
     activation: Activation,
     y: &mut Tensor,
     derivative: Option<&mut Tensor>,
@@ -27,7 +27,7 @@ pub(super) fn forward(
     let y = MatrixViewMut::of(y);
     let derivative = derivative.map(MatrixViewMut::of);
     let finish = |rows: Range<usize>, cols: Range<usize>| {
-        let bias = &bias.as_slice()[cols.clone()];
+        let bias = bias.map_or(&[][..], |bias| &bias.as_slice()[cols.clone()]);
         dispatch!(arch, || {
             for row in rows.clone() {
                 // SAFETY: `finish` is called once for each block, and blocks share no element.
@@ -72,6 +72,66 @@ fn activate(activation: Activation, y: &mut [f32], derivative: Option<&mut [f32]
         Activation::Relu => y.iter_mut().for_each(|y| *y = relu(*y)),
         Activation::Elu => y.iter_mut().for_each(|y| *y = elu(*y)),
     }
+}
+
+/// The value and the derivative of an activation at each element in turn.
+#[inline(always)]
+fn each(activation: Activation, x: &[f32], mut take: impl FnMut(usize, (f32, f32))) {
+    #[inline(always)]
+    fn all(x: &[f32], f: impl Fn(f32) -> (f32, f32), take: &mut impl FnMut(usize, (f32, f32))) {
+        x.iter().enumerate().for_each(|(at, &x)| take(at, f(x)));
+    }
+    match activation {
+        Activation::None => all(x, |x| (x, 1.0), &mut take),
+        Activation::Gelu => all(x, gelu, &mut take),
+        Activation::GeluTanh => all(x, gelu_tanh, &mut take),
+        Activation::Silu => all(x, silu, &mut take),
+        Activation::Relu => all(x, |x| (relu(x), relu_derivative(relu(x))), &mut take),
+        Activation::Elu => all(x, |x| (elu(x), elu_derivative(elu(x))), &mut take),
+    }
+}
+
+pub(super) fn gate(arch: Arch, x: &Tensor, activation: Activation, y: &mut Tensor) {
+    let (half, height) = (y.cols(), task_rows(x.cols()));
+    let tasks = y.as_mut_slice().par_chunks_mut(height * half);
+    tasks.zip(x.as_slice().par_chunks(2 * height * half)).for_each(|(y, x)| {
+        dispatch!(arch, || {
+            for (y, x) in y.chunks_mut(half).zip(x.chunks(2 * half)) {
+                let (gate, through) = x.split_at(half);
+                let (y, through) = (&mut y[..half], &through[..half]);
+                each(activation, gate, |at, (value, _)| y[at] = value * through[at]);
+            }
+        });
+    });
+}
+
+pub(super) fn gate_grad(
+    arch: Arch,
+    x: &Tensor,
+    activation: Activation,
+    dy: &Tensor,
+    dx: &mut Tensor,
+) {
+    let (half, height) = (dy.cols(), task_rows(x.cols()));
+    let tasks = dx
+        .as_mut_slice()
+        .par_chunks_mut(2 * height * half)
+        .zip(x.as_slice().par_chunks(2 * height * half))
+        .zip(dy.as_slice().par_chunks(height * half));
+    tasks.for_each(|((dx, x), dy)| {
+        dispatch!(arch, || {
+            for ((dx, x), dy) in
+                dx.chunks_mut(2 * half).zip(x.chunks(2 * half)).zip(dy.chunks(half))
+            {
+                let (gate, through) = x.split_at(half);
+                let (dgate, dthrough) = dx.split_at_mut(half);
+                each(activation, gate, |at, (value, derivative)| {
+                    dgate[at] = dy[at] * through[at] * derivative;
+                    dthrough[at] = dy[at] * value;
+                });
+            }
+        });
+    });
 }
 
 /// `dy *= activation'`.

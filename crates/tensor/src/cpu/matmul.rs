@@ -62,6 +62,11 @@ impl<'a> MatrixView<'a> {
         &self.data[row * self.row_stride..][..self.cols]
     }
 
+    /// Some of the rows.
+    pub(super) fn rows(self, rows: Range<usize>) -> Self {
+        self.t().cols(rows).t()
+    }
+
     /// Some of the columns.
     pub(super) fn cols(self, cols: Range<usize>) -> Self {
         assert!(cols.start <= cols.end && cols.end <= self.cols);

@@ -17,6 +17,7 @@ mod matmul;
 mod norm;
 mod pairs;
 mod rows;
+mod turn;
 
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ use crate::buffer::{Buffer, HostBuffer, Pool};
 use crate::device::DeviceError;
 use crate::kernels::{
     Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    Grad, GramSum, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads, NormWeights,
-    PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
+    Grad, GramSum, HeadTurn, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads,
+    NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
 };
 use crate::random::Dropout;
 use crate::value::{Indices, Tensor};
@@ -143,12 +144,40 @@ impl Kernels for Cpu {
         &self,
         x: &Tensor,
         weight: &Tensor,
-        bias: &Tensor,
+        bias: Option<&Tensor>,
         activation: Activation,
         y: &mut Tensor,
         saved: Option<&mut Tensor>,
     ) {
         self.threads.install(|| linear::forward(self, x, weight, bias, activation, y, saved));
+    }
+
+    fn gate(&self, x: &Tensor, activation: Activation, y: &mut Tensor) {
+        self.threads.install(|| linear::gate(self.arch, x, activation, y));
+    }
+
+    fn gate_grad(&self, x: &Tensor, activation: Activation, dy: &Tensor, dx: &mut Tensor) {
+        self.threads.install(|| linear::gate_grad(self.arch, x, activation, dy, dx));
+    }
+
+    fn scale(&self, x: &Tensor, factor: f32, y: &mut Tensor) {
+        self.threads.install(|| rows::combine(self.arch, y, x, |_, x| factor * x));
+    }
+
+    fn turn(&self, x: &Tensor, turn: HeadTurn<'_>, y: &mut Tensor, stats: Option<&mut Tensor>) {
+        self.threads.install(|| turn::forward(self, x, turn, y, stats));
+    }
+
+    fn turn_grad(
+        &self,
+        x: &Tensor,
+        turn: HeadTurn<'_>,
+        stats: Option<&Tensor>,
+        dy: &Tensor,
+        dx: &mut Tensor,
+        weight_grads: NormGrads<'_>,
+    ) {
+        self.threads.install(|| turn::backward(self, x, turn, stats, dy, dx, weight_grads));
     }
 
     fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
@@ -298,7 +327,7 @@ impl Kernels for Cpu {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::ops::{Affine, LayerNorm};
+    use crate::ops::{Affine, Norm};
     use crate::params::Params;
     use crate::random::{Draws, Key};
     use crate::spans::Spans;
@@ -313,9 +342,9 @@ mod tests {
             let elements: Vec<f32> = (0..rows * cols).map(|_| 0.3 * draws.normal()).collect();
             params.add(name, device.tensor(rows, cols, &elements))
         };
-        let query = Affine { weight: add("q", 24, 24), bias: add("qb", 1, 24) };
-        let key_value = Affine { weight: add("kv", 24, 48), bias: add("kvb", 1, 48) };
-        let norm = LayerNorm { gamma: add("g", 1, 24), beta: add("b", 1, 24), epsilon: 1e-5 };
+        let query = Affine { weight: add("q", 24, 24), bias: Some(add("qb", 1, 24)) };
+        let key_value = Affine { weight: add("kv", 24, 48), bias: Some(add("kvb", 1, 48)) };
+        let norm = Norm::layer([add("g", 1, 24), add("b", 1, 24)], 1e-5);
         let (table, bias) = (add("table", 50, 24), add("tb", 1, 50));
         let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
         let rows: Indices = (0..9).map(|row| row * 5 % 50).collect();

@@ -1,4 +1,4 @@
-//! LayerNorm (Ba et al. 2016) and the residual connection before it, a row at a time.
+//! LayerNorm (Ba et al. 2016), RMSNorm (Zhang and Sennrich 2019) and the residual connection before them, a row at a time.
 
 use pulp::Arch;
 use rayon::prelude::*;
@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::math::{dot, sum, sum_squares};
 use super::{Cpu, task_rows};
 use crate::dispatch;
-use crate::kernels::{Grad, NormForward, NormGrads, NormWeights, ResidualSum};
+use crate::kernels::{Grad, NormForward, NormGrads, NormKind, NormWeights, ResidualSum};
 use crate::random::Dropout;
 use crate::value::Tensor;
 
@@ -25,13 +25,26 @@ fn add_dropped(x: &[f32], update: &[f32], dropout: Dropout, row: u32, sum: &mut 
     }
 }
 
-/// LayerNorm of one row; returns its mean and inverse standard deviation.
+/// A norm of one row; returns its mean and inverse standard deviation.
 #[inline(always)]
-fn normalise(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32, y: &mut [f32]) -> [f32; 2] {
-    let mean = sum(x) / x.len() as f32;
-    let inverse = 1.0 / (sum_squares(x, mean) / x.len() as f32 + epsilon).sqrt();
-    for (((y, &x), &gamma), &beta) in y.iter_mut().zip(x).zip(gamma).zip(beta) {
-        *y = (x - mean) * inverse * gamma + beta;
+pub(super) fn normalise(x: &[f32], weights: NormWeights<'_>, y: &mut [f32]) -> [f32; 2] {
+    let mean = match weights.kind {
+        NormKind::Layer => sum(x) / x.len() as f32,
+        NormKind::Rms => 0.0,
+    };
+    let inverse = 1.0 / (sum_squares(x, mean) / x.len() as f32 + weights.epsilon).sqrt();
+    let rows = y.iter_mut().zip(x).zip(weights.gamma.as_slice());
+    match weights.beta {
+        Some(beta) => {
+            for (((y, &x), &gamma), &beta) in rows.zip(beta.as_slice()) {
+                *y = (x - mean) * inverse * gamma + beta;
+            }
+        }
+        None => {
+            for ((y, &x), &gamma) in rows {
+                *y = (x - mean) * inverse * gamma;
+            }
+        }
     }
     [mean, inverse]
 }
@@ -69,7 +82,6 @@ pub(super) fn residual_norm(
     stats: &mut Tensor,
 ) {
     let (cols, height) = (x.cols(), task_rows(x.cols()));
-    let (gamma, beta) = (weights.gamma.as_slice(), weights.beta.as_slice());
     let tasks = sum
         .as_mut_slice()
         .par_chunks_mut(height * cols)
@@ -89,7 +101,7 @@ pub(super) fn residual_norm(
                     (task * height + row) as u32,
                     sum,
                 );
-                stats.copy_from_slice(&normalise(sum, gamma, beta, weights.epsilon, y));
+                stats.copy_from_slice(&normalise(sum, weights, y));
             }
         });
     });
@@ -103,7 +115,6 @@ pub(super) fn forward(
     stats: &mut Tensor,
 ) {
     let (cols, height) = (x.cols(), task_rows(x.cols()));
-    let (gamma, beta) = (weights.gamma.as_slice(), weights.beta.as_slice());
     let tasks = y
         .as_mut_slice()
         .par_chunks_mut(height * cols)
@@ -113,7 +124,7 @@ pub(super) fn forward(
         let rows = y.chunks_mut(cols).zip(stats.chunks_mut(2)).zip(x.chunks(cols));
         dispatch!(arch, || {
             for ((y, stats), x) in rows {
-                stats.copy_from_slice(&normalise(x, gamma, beta, weights.epsilon, y));
+                stats.copy_from_slice(&normalise(x, weights, y));
             }
         });
     });
@@ -121,9 +132,9 @@ pub(super) fn forward(
 
 /// The backward pass of one row: adds to the gradients of the weights, and writes or adds to `dx`.
 #[inline(always)]
-fn row_backward(
+pub(super) fn row_backward(
     [mean, inverse]: [f32; 2],
-    gamma: &[f32],
+    (kind, gamma): (NormKind, &[f32]),
     (x, dy): (&[f32], &[f32]),
     (normed, scaled): (&mut [f32], &mut [f32]),
     (dgamma, dbeta): (&mut [f32], &mut [f32]),
@@ -136,7 +147,11 @@ fn row_backward(
         dbeta[i] += dy[i];
     }
     let share = 1.0 / normed.len() as f32;
-    let (flat, along) = (sum(scaled) * share, dot(scaled, normed) * share);
+    let flat = match kind {
+        NormKind::Layer => sum(scaled) * share,
+        NormKind::Rms => 0.0,
+    };
+    let along = dot(scaled, normed) * share;
     for i in 0..dx.len() {
         let before = if accumulate { dx[i] } else { 0.0 };
         dx[i] = before + inverse * (scaled[i] - flat - normed[i] * along);
@@ -174,7 +189,7 @@ pub(super) fn backward(
             for (((out, x), dy), stats) in rows {
                 row_backward(
                     [stats[0], stats[1]],
-                    &gamma[..cols],
+                    (weights.kind, &gamma[..cols]),
                     (&x[..cols], &dy[..cols]),
                     (&mut normed[..cols], &mut scaled[..cols]),
                     (&mut dgamma[..cols], &mut dbeta[..cols]),
@@ -183,13 +198,18 @@ pub(super) fn backward(
             }
         });
     });
+    add_partials(partial.as_slice(), cols, weight_grads);
+}
+
+/// Adds up the tasks' sums for scale and offset, which are followed by what they worked in: as wide as both together.
+pub(super) fn add_partials(partial: &[f32], cols: usize, weight_grads: NormGrads<'_>) {
     for (grad, offset) in [(weight_grads.gamma, 0), (weight_grads.beta, cols)] {
         let Some(Grad { tensor, accumulate }) = grad else { continue };
         let total = tensor.as_mut_slice();
         if !accumulate {
             total.fill(0.0);
         }
-        for partial in partial.as_slice().chunks(4 * cols) {
+        for partial in partial.chunks(4 * cols) {
             for (total, &part) in total.iter_mut().zip(&partial[offset..offset + cols]) {
                 *total += part;
             }

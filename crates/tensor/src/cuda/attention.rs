@@ -4,7 +4,7 @@
 
 use cudarc::driver::sys::CUtensorMap;
 
-use super::fault::fail;
+use super::fault::{fail, unknown};
 use super::lists::IndexCopy;
 use super::map::map;
 use super::{Cuda, Drops, Program, at, launch, to};
@@ -41,11 +41,14 @@ struct AttentionSizes {
 
 impl AttentionSizes {
     fn of(cuda: &Cuda, shape: &AttentionShape, dim: usize) -> Self {
-        let width = dim / shape.heads;
+        if !shape.heads.are_plain() {
+            unknown("causal masks, windows, shared or capped heads");
+        }
+        let width = dim / shape.heads.count;
         Self {
             queries: IndexCopy::of(&cuda.context, shape.queries.starts()).pointer(),
             keys: IndexCopy::of(&cuda.context, shape.keys.starts()).pointer(),
-            heads: shape.heads as i32,
+            heads: shape.heads.count as i32,
             dim: dim as i32,
             width: width as i32,
             groups: groups(shape) as i32,
@@ -82,12 +85,12 @@ fn groups(shape: &AttentionShape) -> usize {
 /// Numbers saved for each query: for each head the dropout mask (16 bytes for each group) and the
 /// logsumexp.
 pub(super) fn stats(shape: &AttentionShape) -> usize {
-    shape.heads * (4 * groups(shape) + 1)
+    shape.heads.count * (4 * groups(shape) + 1)
 }
 
 /// Where in the statistics the logsumexps begin: after the dropout masks of all queries.
 fn logsumexps(shape: &AttentionShape) -> u64 {
-    (shape.queries.rows() * shape.heads * groups(shape) * 16) as u64
+    (shape.queries.rows() * shape.heads.count * groups(shape) * 16) as u64
 }
 
 /// Bytes of shared memory for so many rows.
@@ -98,7 +101,7 @@ fn shared(head: usize, rows: usize) -> usize {
 /// How many warpgroups share the keys on Hopper, 64 each; none where its kernels do not fit.
 fn hopper(cuda: &Cuda, shape: &AttentionShape, dim: usize) -> Option<usize> {
     let some = shape.queries.rows() > 0 && shape.keys.rows() > 0;
-    warpgroups_for(cuda, dim, shape.heads, shape.keys.longest()).filter(|_| some)
+    warpgroups_for(cuda, dim, shape.heads.count, shape.keys.longest()).filter(|_| some)
 }
 
 fn warpgroups_for(cuda: &Cuda, dim: usize, heads: usize, longest: usize) -> Option<usize> {
@@ -137,7 +140,7 @@ fn forward_with(
     stats: &mut Tensor,
 ) {
     let (sizes, stats) = (AttentionSizes::of(cuda, shape, q.cols()), to(stats));
-    let width = q.cols() / shape.heads;
+    let width = q.cols() / shape.heads.count;
     let program = hopper.map_or_else(|| program(width), |groups| Program::Hopper { groups });
     if sizes.groups > 0 {
         let words = logsumexps(shape) as usize / 4;
@@ -146,7 +149,8 @@ fn forward_with(
             sizes, words as u32, stats,
         );
     }
-    let grid = |rows| [shape.queries.longest().div_ceil(rows), shape.heads, shape.queries.count()];
+    let grid =
+        |rows| [shape.queries.longest().div_ceil(rows), shape.heads.count, shape.queries.count()];
     let Some(groups) = hopper else {
         return launch!(
             cuda, program, "attention", grid(QUERIES), [128, 1, 1],
@@ -191,7 +195,7 @@ fn backward_hopper(
     let AttentionForward { q, kv, y, stats } = forward;
     let AttentionGrads { q: dq, kv: dkv } = grads;
     let sizes = AttentionSizes::of(cuda, shape, q.cols());
-    let items = shape.heads * shape.queries.count();
+    let items = shape.heads.count * shape.queries.count();
     // Where a block fills a SM, each goes from item to item.
     let (blocks, buffers) =
         if groups == MOST_GROUPS { (items.min(cuda.context.sms as usize), 2) } else { (items, 1) };
@@ -221,12 +225,13 @@ fn backward_mma(
 ) {
     let AttentionForward { q, kv, y, stats } = forward;
     let AttentionGrads { q: dq, kv: dkv } = grads;
-    let width = q.cols() / shape.heads;
+    let width = q.cols() / shape.heads.count;
     let (head, program) = (head(width), program(width));
     let sizes = AttentionSizes::of(cuda, shape, q.cols());
     let lse = at(stats) + logsumexps(shape);
-    let delta = cuda.scratch(q.rows() * shape.heads * 4);
-    let grid = [shape.queries.longest().div_ceil(QUERIES), shape.heads, shape.queries.count()];
+    let delta = cuda.scratch(q.rows() * shape.heads.count * 4);
+    let grid =
+        [shape.queries.longest().div_ceil(QUERIES), shape.heads.count, shape.queries.count()];
     let tile = if head > 64 { SLICE } else { TILE };
     launch!(
         cuda, program, "attention_queries", grid, [128, 1, 1], shared(head, 2 * QUERIES + 4 * tile);
@@ -234,7 +239,7 @@ fn backward_mma(
     );
     // A warp for 16 keys, or for 32 where heads are narrow.
     let threads = if head > 64 { 256 } else { 128 };
-    let grid = [shape.keys.longest().div_ceil(KEYS), shape.heads, shape.keys.count()];
+    let grid = [shape.keys.longest().div_ceil(KEYS), shape.heads.count, shape.keys.count()];
     launch!(
         cuda, program, "attention_keys", grid, [threads, 1, 1], shared(head, 2 * KEYS + 4 * SLICE);
         at(q), at(kv), sizes, lse, at(stats), at(dy), delta.pointer, to(dkv),
@@ -281,8 +286,8 @@ mod tests {
         let (mask, lse) = (to(stats), to(stats) + logsumexps(shape));
         let program = Program::AttentionReference;
         let sequences = shape.queries.count();
-        let queries = [shape.queries.longest(), shape.heads, sequences];
-        let keys = [shape.keys.longest(), shape.heads, sequences];
+        let queries = [shape.queries.longest(), shape.heads.count, sequences];
+        let keys = [shape.keys.longest(), shape.heads.count, sequences];
         if sizes.groups > 0 {
             let words = logsumexps(shape) as usize / 4;
             launch!(
@@ -330,7 +335,7 @@ mod tests {
         for (heads, width, queries, keys) in cases {
             for rate in [0.0, 0.1] {
                 let shape = AttentionShape {
-                    heads,
+                    heads: heads.into(),
                     queries: Spans::of_lengths(queries.iter().copied()),
                     keys: Spans::of_lengths(keys.iter().copied()),
                     dropout: Dropout { rate, key },

@@ -25,6 +25,11 @@ pub(crate) fn fail(sentence: String) -> ! {
     std::panic::resume_unwind(Box::new(DeviceFault(sentence)))
 }
 
+/// Unwinds where an operation has no kernel on the GPU.
+pub(crate) fn unknown(what: &str) -> ! {
+    fail(format!("the GPU has no kernel for {what} yet: use --device cpu"))
+}
+
 /// The result, or a fault that names what was being done.
 pub(crate) fn must<T, E: fmt::Debug>(result: Result<T, E>, doing: &str) -> T {
     result.unwrap_or_else(|error| fail(format!("the GPU failed while {doing}: {error:?}")))

@@ -41,14 +41,14 @@ pub(super) fn forward(
     cuda: &Cuda,
     x: &Tensor,
     weight: &Tensor,
-    bias: &Tensor,
+    bias: Option<&Tensor>,
     activation: Activation,
     y: &mut Tensor,
     pre_activation: Option<&mut Tensor>,
 ) {
     let size = [x.rows(), weight.cols(), weight.rows()];
     let (left, right) = (operand(cuda, x), operand(cuda, weight));
-    let bias = Some(cuda.rounded(bias));
+    let bias = bias.map(|bias| cuda.rounded(bias));
     let multiply = |out: Operand| {
         cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias });
     };

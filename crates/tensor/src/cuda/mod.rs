@@ -37,12 +37,13 @@ use self::code::{Code, Program};
 use self::context::{Context, DeviceMemory};
 pub use self::fault::DeviceFault;
 pub(crate) use self::fault::fail;
+use self::fault::unknown;
 use self::matmul::{CublasLt, Matmul, Operand};
 use crate::buffer::Buffer;
 use crate::device::DeviceError;
 use crate::kernels::{
     Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    DeviceGroup, ExpectedShape, Grad, GramSum, Kernels, LinearForward, MatrixPrecision,
+    DeviceGroup, ExpectedShape, Grad, GramSum, HeadTurn, Kernels, LinearForward, MatrixPrecision,
     NormForward, NormGrads, NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax,
     Transpose,
 };
@@ -309,12 +310,40 @@ impl Kernels for Cuda {
         &self,
         x: &Tensor,
         weight: &Tensor,
-        bias: &Tensor,
+        bias: Option<&Tensor>,
         activation: Activation,
         y: &mut Tensor,
         saved: Option<&mut Tensor>,
     ) {
         linear::forward(self, x, weight, bias, activation, y, saved);
+    }
+
+    fn gate(&self, _: &Tensor, _: Activation, _: &mut Tensor) {
+        unknown("gated feed-forward parts");
+    }
+
+    fn gate_grad(&self, _: &Tensor, _: Activation, _: &Tensor, _: &mut Tensor) {
+        unknown("gated feed-forward parts");
+    }
+
+    fn scale(&self, _: &Tensor, _: f32, _: &mut Tensor) {
+        unknown("scaled embeddings");
+    }
+
+    fn turn(&self, _: &Tensor, _: HeadTurn<'_>, _: &mut Tensor, _: Option<&mut Tensor>) {
+        unknown("turned or normalised heads");
+    }
+
+    fn turn_grad(
+        &self,
+        _: &Tensor,
+        _: HeadTurn<'_>,
+        _: Option<&Tensor>,
+        _: &Tensor,
+        _: &mut Tensor,
+        _: NormGrads<'_>,
+    ) {
+        unknown("turned or normalised heads");
     }
 
     fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {

@@ -3,8 +3,8 @@
 use super::block::PartialSums;
 use super::linear::sum_partials;
 use super::{Cuda, Drops, Program, ROWS, THREADS, at, lanes, launch, to};
-use crate::cuda::fault::fail;
-use crate::kernels::{Grad, NormForward, NormGrads, NormWeights, ResidualSum};
+use crate::cuda::fault::{fail, unknown};
+use crate::kernels::{Grad, NormForward, NormGrads, NormKind, NormWeights, ResidualSum};
 use crate::random::{Dropout, Key};
 use crate::value::Tensor;
 
@@ -25,6 +25,14 @@ pub(super) fn program(cols: usize) -> Program {
         ));
     }
     Program::Norm { lanes, slabs }
+}
+
+/// The offset of a LayerNorm.
+fn offset(weights: NormWeights<'_>) -> u64 {
+    match (weights.kind, weights.beta) {
+        (NormKind::Layer, Some(beta)) => at(beta),
+        _ => unknown("RMSNorm and norms without an offset"),
+    }
 }
 
 fn grid(rows: usize) -> [usize; 3] {
@@ -54,7 +62,7 @@ pub(super) fn residual_norm(
     let (rows, cols) = x.shape();
     launch!(
         cuda, program(cols), "residual_norm", grid(rows), [THREADS, 1, 1], 0;
-        at(x), at(update), Drops::from(dropout), at(weights.gamma), at(weights.beta),
+        at(x), at(update), Drops::from(dropout), at(weights.gamma), offset(weights),
         weights.epsilon, rows as i32, cols as i32, to(sum), to(y), to(stats),
     );
 }
@@ -69,7 +77,7 @@ pub(super) fn forward(
     let (rows, cols) = x.shape();
     launch!(
         cuda, program(cols), "layer_norm", grid(rows), [THREADS, 1, 1], 0;
-        at(x), at(weights.gamma), at(weights.beta), weights.epsilon, rows as i32, cols as i32,
+        at(x), at(weights.gamma), offset(weights), weights.epsilon, rows as i32, cols as i32,
         to(y), to(stats),
     );
 }
@@ -82,6 +90,7 @@ pub(super) fn backward(
     dropped: Option<(Dropout, &mut Tensor)>,
     weight_grads: NormGrads<'_>,
 ) {
+    offset(weights);
     let (rows, cols) = x.shape();
     let blocks = rows.div_ceil(ROWS).min(2 * cuda.context.sms as usize);
     // Gradients of scale and offset, and the sum of the update's, which a bias wants.

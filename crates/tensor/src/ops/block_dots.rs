@@ -57,8 +57,10 @@ mod tests {
     #[test]
     fn gradients_of_a_bilinear_form() {
         let mut rig = GradRig::new();
-        let affine =
-            Affine { weight: rig.param("weight", 4, 15, 0.5), bias: rig.param("bias", 1, 15, 0.5) };
+        let affine = Affine {
+            weight: rig.param("weight", 4, 15, 0.5),
+            bias: Some(rig.param("bias", 1, 15, 0.5)),
+        };
         let (x, z) = (rig.values(3, 4, 1.0), rig.values(3, 5, 1.0));
         rig.check(&[x, z], GradCheck::default(), |tape, inputs| {
             let wide = tape.linear(inputs[0], affine, Activation::None);

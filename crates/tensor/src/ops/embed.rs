@@ -1,7 +1,7 @@
 //! Token, position and language embeddings added up, with LayerNorm and dropout after them.
 
 use crate::kernels::Grad;
-use crate::ops::norm::LayerNorm;
+use crate::ops::norm::Norm;
 use crate::params::ParamId;
 use crate::random::Dropout;
 use crate::tape::{Backward, Tape, Var};
@@ -19,7 +19,7 @@ struct Embed {
 
 /// What the backward pass of LayerNorm needs.
 struct Normed {
-    norm: LayerNorm,
+    norm: Norm,
     /// The embeddings before it: rows x dim.
     sum: Tensor,
     /// Mean and inverse standard deviation: rows x 2.
@@ -34,7 +34,7 @@ impl Tape<'_> {
     ///
     /// # Panics
     /// Where a row is not in its table: token ids are checked here, before a kernel reads them.
-    pub fn embed(&mut self, tables: EmbedTables, norm: Option<LayerNorm>, rate: f32) -> Var {
+    pub fn embed(&mut self, tables: EmbedTables, norm: Option<Norm>, rate: f32) -> Var {
         let dropout = self.dropout(rate);
         let (rows, cols) = (tables[0].1.len(), self.params.value(tables[0].0).cols());
         let equal = |(table, list): &(ParamId, Indices)| {
@@ -106,11 +106,8 @@ mod tests {
         let mut rig = GradRig::new();
         let tokens = rig.param("tokens", 6, 8, 1.0);
         let positions = rig.param("positions", 4, 8, 1.0);
-        let norm = with_norm.then(|| LayerNorm {
-            gamma: rig.param("gamma", 1, 8, 1.0),
-            beta: rig.param("beta", 1, 8, 1.0),
-            epsilon: 1e-5,
-        });
+        let mut weights = || [rig.param("gamma", 1, 8, 1.0), rig.param("beta", 1, 8, 1.0)];
+        let norm = with_norm.then(|| Norm::layer(weights(), 1e-5));
         let tables = vec![
             (tokens, Indices::from(vec![5, 0, 5, 2, 1])),
             (positions, Indices::from(vec![0, 1, 2, 0, 1])),

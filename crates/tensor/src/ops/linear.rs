@@ -10,8 +10,15 @@ use crate::value::Tensor;
 pub struct Affine {
     /// Inputs x outputs.
     pub weight: ParamId,
-    /// 1 x outputs.
-    pub bias: ParamId,
+    /// 1 x outputs, where there is one.
+    pub bias: Option<ParamId>,
+}
+
+impl Affine {
+    /// Its weights.
+    fn params(&self) -> impl Iterator<Item = ParamId> + use<> {
+        std::iter::once(self.weight).chain(self.bias)
+    }
 }
 
 struct Linear {
@@ -32,7 +39,7 @@ impl Tape<'_> {
         let rows = self.value(x).rows();
         let (inputs, outputs) = self.params.value(affine.weight).shape();
         assert_eq!(self.value(x).cols(), inputs, "an affine map of that many inputs");
-        let wanted = self.wants(x) || self.learns(affine.weight) || self.learns(affine.bias);
+        let wanted = self.wants(x) || affine.params().any(|id| self.learns(id));
         let mut y = self.device.working(rows, outputs);
         // Nothing is saved for a backward pass that will not be.
         let mut saved =
@@ -40,7 +47,7 @@ impl Tape<'_> {
         self.device.kernels().linear(
             self.value(x),
             self.params.value(affine.weight),
-            self.params.value(affine.bias),
+            affine.bias.map(|bias| self.params.value(bias)),
             activation,
             &mut y,
             saved.as_mut(),
@@ -60,7 +67,8 @@ impl Backward for Linear {
         let y = tape.take_value(self.y);
         let forward =
             LinearForward { activation: self.activation, y: &y, saved: self.saved.as_ref() };
-        kernels.bias_grad(&mut dy, forward, tape.params.grad_slot(self.affine.bias));
+        let bias = self.affine.bias.and_then(|bias| tape.params.grad_slot(bias));
+        kernels.bias_grad(&mut dy, forward, bias);
         drop(y);
         tape.grad_into(self.x, |device, params, dx| {
             device.kernels().linear_input_grad(&dy, params.value(self.affine.weight), dx);
@@ -73,7 +81,7 @@ impl Backward for Linear {
     }
 
     fn params(&self) -> Vec<ParamId> {
-        vec![self.affine.weight, self.affine.bias]
+        self.affine.params().collect()
     }
 }
 
@@ -82,10 +90,10 @@ mod tests {
     use super::*;
     use crate::ops::testing::{GradCheck, GradRig};
 
-    fn check(activation: Activation) {
+    fn check(activation: Activation, biased: bool) {
         let mut rig = GradRig::new();
-        let affine =
-            Affine { weight: rig.param("weight", 5, 7, 0.5), bias: rig.param("bias", 1, 7, 0.5) };
+        let weight = rig.param("weight", 5, 7, 0.5);
+        let affine = Affine { weight, bias: biased.then(|| rig.param("bias", 1, 7, 0.5)) };
         let x = rig.values(3, 5, 1.0);
         rig.check(&[x], GradCheck::default(), |tape, inputs| {
             tape.linear(inputs[0], affine, activation)
@@ -94,6 +102,9 @@ mod tests {
 
     #[test]
     fn gradients_of_every_activation() {
-        Activation::ALL.into_iter().for_each(check);
+        for activation in Activation::ALL {
+            check(activation, true);
+            check(activation, false);
+        }
     }
 }

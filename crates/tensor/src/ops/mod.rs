@@ -7,13 +7,17 @@ mod classes;
 mod cross_entropy;
 mod drop;
 mod embed;
+mod gate;
 mod linear;
 mod norm;
 mod pair_scores;
+mod scale;
 mod select;
 #[cfg(test)]
 mod testing;
+mod turn;
 
 pub use self::embed::EmbedTables;
 pub use self::linear::Affine;
-pub use self::norm::LayerNorm;
+pub use self::norm::Norm;
+pub use self::turn::Turn;

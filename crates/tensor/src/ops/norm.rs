@@ -1,39 +1,65 @@
-//! LayerNorm (Ba et al. 2016), alone or fused with the residual connection and dropout before it.
+//! LayerNorm (Ba et al. 2016) and RMSNorm (Zhang and Sennrich 2019), alone or fused with the residual connection and
+//! dropout before it.
 
-use crate::kernels::{Grad, NormForward, NormGrads, NormWeights, ResidualSum};
+use crate::kernels::{Grad, NormForward, NormGrads, NormKind, NormWeights, ResidualSum};
 use crate::params::{ParamId, Params};
 use crate::random::Dropout;
 use crate::tape::{Backward, Tape, Var};
 use crate::value::Tensor;
 
-/// The weights of a LayerNorm.
+/// The weights of a norm.
 #[derive(Clone, Copy, Debug)]
-pub struct LayerNorm {
+pub struct Norm {
+    /// What it does to a row.
+    pub kind: NormKind,
     /// The scale: 1 x dim.
     pub gamma: ParamId,
-    /// The offset: 1 x dim.
-    pub beta: ParamId,
+    /// The offset, where there is one: 1 x dim.
+    pub beta: Option<ParamId>,
     /// Added to the variance, so that the division stays finite.
     pub epsilon: f32,
 }
 
-impl LayerNorm {
+impl Norm {
+    /// A LayerNorm.
+    pub fn layer([gamma, beta]: [ParamId; 2], epsilon: f32) -> Self {
+        Self { kind: NormKind::Layer, gamma, beta: Some(beta), epsilon }
+    }
+
     pub(crate) fn weights<'p>(&self, params: &'p Params) -> NormWeights<'p> {
-        NormWeights {
-            gamma: params.value(self.gamma),
-            beta: params.value(self.beta),
-            epsilon: self.epsilon,
-        }
+        let (gamma, beta) = (params.value(self.gamma), self.beta.map(|beta| params.value(beta)));
+        NormWeights { kind: self.kind, gamma, beta, epsilon: self.epsilon }
     }
 
     /// Its weights.
-    pub(crate) fn params(&self) -> [ParamId; 2] {
-        [self.gamma, self.beta]
+    pub(crate) fn params(&self) -> impl Iterator<Item = ParamId> + use<> {
+        std::iter::once(self.gamma).chain(self.beta)
     }
 
     /// Whether its weights are trained on this tape.
     pub(crate) fn learns(&self, tape: &Tape<'_>) -> bool {
-        tape.learns(self.gamma) || tape.learns(self.beta)
+        self.params().any(|id| tape.learns(id))
+    }
+
+    /// Lends the weights and, where they are trained, the memory of their gradients.
+    pub(crate) fn with_grads<R>(
+        &self,
+        params: &mut Params,
+        run: impl FnOnce(NormWeights<'_>, NormGrads<'_>) -> R,
+    ) -> R {
+        let (kind, epsilon) = (self.kind, self.epsilon);
+        match self.beta {
+            Some(beta) => {
+                let [(gamma, dgamma), (beta, dbeta)] = params.split([self.gamma, beta]);
+                let weights = NormWeights { kind, gamma, beta: Some(beta), epsilon };
+                run(weights, NormGrads { gamma: dgamma, beta: dbeta })
+            }
+            None => {
+                let [(gamma, dgamma)] = params.split([self.gamma]);
+                let weights = NormWeights { kind, gamma, beta: None, epsilon };
+                run(weights, NormGrads { gamma: dgamma, beta: None })
+            }
+        }
     }
 
     /// The gradient at the input `x`, given that at the output, and its dropout where that is wanted; the
@@ -47,18 +73,18 @@ impl LayerNorm {
         dx: Grad<'_>,
         dropped: Option<(Dropout, &mut Tensor)>,
     ) {
-        let [(gamma, gamma_grad), (beta, beta_grad)] = tape.params.split([self.gamma, self.beta]);
-        let weights = NormWeights { gamma, beta, epsilon: self.epsilon };
-        let grads = NormGrads { gamma: gamma_grad, beta: beta_grad };
-        let forward = NormForward { x, stats, weights };
-        tape.device.kernels().norm_grad(forward, dy, dx, dropped, grads);
+        let device = tape.device.clone();
+        self.with_grads(tape.params, |weights, grads| {
+            let forward = NormForward { x, stats, weights };
+            device.kernels().norm_grad(forward, dy, dx, dropped, grads);
+        });
     }
 }
 
-struct Norm {
+struct Normalise {
     x: Var,
     y: Var,
-    norm: LayerNorm,
+    norm: Norm,
     /// Mean and inverse standard deviation: rows x 2.
     stats: Tensor,
 }
@@ -73,25 +99,25 @@ struct Residual {
 struct ResidualNorm {
     residual: Residual,
     y: Var,
-    norm: LayerNorm,
+    norm: Norm,
     /// Mean and inverse standard deviation: rows x 2.
     stats: Tensor,
 }
 
 impl Tape<'_> {
-    /// `LayerNorm(x)`.
+    /// `norm(x)`.
     ///
     /// # Shapes
     /// `x` and the result: rows x dim.
-    pub fn norm(&mut self, x: Var, norm: LayerNorm) -> Var {
+    pub fn norm(&mut self, x: Var, norm: Norm) -> Var {
         let (rows, cols) = self.value(x).shape();
-        assert_eq!(self.params.value(norm.gamma).cols(), cols, "a LayerNorm of that width");
+        assert_eq!(self.params.value(norm.gamma).cols(), cols, "a norm of that width");
         let (mut y, mut stats) = (self.device.working(rows, cols), self.device.empty(rows, 2));
         let weights = norm.weights(self.params);
         self.device.kernels().norm(self.value(x), weights, &mut y, &mut stats);
         let wanted = self.wants(x) || norm.learns(self);
         let y = self.push(y, wanted);
-        self.remember(1, Norm { x, y, norm, stats });
+        self.remember(1, Normalise { x, y, norm, stats });
         y
     }
 
@@ -111,15 +137,15 @@ impl Tape<'_> {
         sum
     }
 
-    /// `sum = x + dropout(update)` and `LayerNorm(sum)`, in one pass.
+    /// `sum = x + dropout(update)` and `norm(sum)`, in one pass.
     ///
     /// # Shapes
     /// All: rows x dim.
-    pub fn residual_norm(&mut self, x: Var, update: Var, rate: f32, norm: LayerNorm) -> (Var, Var) {
+    pub fn residual_norm(&mut self, x: Var, update: Var, rate: f32, norm: Norm) -> (Var, Var) {
         let dropout = self.dropout(rate);
         let (rows, cols) = self.value(x).shape();
         assert_eq!(self.value(update).shape(), (rows, cols), "an update has its stream's shape");
-        assert_eq!(self.params.value(norm.gamma).cols(), cols, "a LayerNorm of that width");
+        assert_eq!(self.params.value(norm.gamma).cols(), cols, "a norm of that width");
         let mut sum = self.device.working(rows, cols);
         let (mut y, mut stats) = (self.device.working(rows, cols), self.device.empty(rows, 2));
         let terms = ResidualSum { x: self.value(x), update: self.value(update), dropout };
@@ -134,7 +160,7 @@ impl Tape<'_> {
     }
 }
 
-impl Backward for Norm {
+impl Backward for Normalise {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(dy) = tape.take_grad(self.y) else { return };
         let x = tape.take_value(self.x);
@@ -147,7 +173,7 @@ impl Backward for Norm {
     }
 
     fn params(&self) -> Vec<ParamId> {
-        self.norm.params().to_vec()
+        self.norm.params().collect()
     }
 }
 
@@ -189,7 +215,7 @@ impl Backward for ResidualNorm {
     }
 
     fn params(&self) -> Vec<ParamId> {
-        self.norm.params().to_vec()
+        self.norm.params().collect()
     }
 }
 
@@ -198,19 +224,36 @@ mod tests {
     use super::*;
     use crate::ops::testing::{GradCheck, GradRig};
 
-    fn norm(rig: &mut GradRig, dim: usize) -> LayerNorm {
-        LayerNorm {
-            gamma: rig.param("gamma", 1, dim, 1.0),
-            beta: rig.param("beta", 1, dim, 1.0),
-            epsilon: 1e-5,
+    fn norm(rig: &mut GradRig, dim: usize) -> Norm {
+        Norm::layer([rig.param("gamma", 1, dim, 1.0), rig.param("beta", 1, dim, 1.0)], 1e-5)
+    }
+
+    #[test]
+    fn gradients_of_every_norm() {
+        for kind in [NormKind::Layer, NormKind::Rms] {
+            for offset in [true, false] {
+                let mut rig = GradRig::new();
+                let gamma = rig.param("gamma", 1, 9, 1.0);
+                let beta = offset.then(|| rig.param("beta", 1, 9, 1.0));
+                let (norm, x) = (Norm { kind, gamma, beta, epsilon: 1e-5 }, rig.values(4, 9, 2.0));
+                rig.check(&[x], GradCheck::default(), |tape, inputs| tape.norm(inputs[0], norm));
+            }
         }
     }
 
     #[test]
-    fn gradients_of_the_norm() {
+    fn a_mean_square_becomes_one_and_a_mean_stays() {
         let mut rig = GradRig::new();
-        let (norm, x) = (norm(&mut rig, 9), rig.values(4, 9, 2.0));
-        rig.check(&[x], GradCheck::default(), |tape, inputs| tape.norm(inputs[0], norm));
+        let gamma = rig.param("gamma", 1, 4, 0.0);
+        rig.device().clone().kernels().fill(rig.params_mut().value_mut(gamma), 1.0);
+        let norm = Norm { kind: NormKind::Rms, gamma, beta: None, epsilon: 0.0 };
+        let x = rig.values(1, 4, 3.0);
+        let y = rig.forward(&[x.clone()], |tape, inputs| tape.norm(inputs[0], norm));
+        let x = rig.forward(&[x], |tape, inputs| tape.residual(inputs[0], inputs[0], 0.0));
+        let root = (x.iter().map(|x| x * x / 4.0).sum::<f32>() / 4.0).sqrt();
+        for (x, y) in x.iter().zip(y) {
+            assert!((x / 2.0 / root - y).abs() < 1e-6, "{x} {y}");
+        }
     }
 
     #[test]

@@ -16,6 +16,17 @@ pub(crate) struct Values {
 }
 
 impl Values {
+    /// All elements, row after row.
+    pub(crate) fn elements(&self) -> &[f32] {
+        &self.elements
+    }
+
+    /// Some rows, by their numbers.
+    pub(crate) fn choose(&self, rows: &[u32]) -> Self {
+        let row = |&row: &u32| &self.elements[row as usize * self.cols..][..self.cols];
+        Self { cols: self.cols, elements: rows.iter().flat_map(row).copied().collect() }
+    }
+
     /// Some of the rows.
     pub(crate) fn rows(&self, rows: Range<usize>) -> Self {
         let elements = self.elements[rows.start * self.cols..rows.end * self.cols].to_vec();
@@ -67,6 +78,15 @@ impl GradRig {
     pub(crate) fn values(&mut self, rows: usize, cols: usize, scale: f32) -> Values {
         let elements = (0..rows * cols).map(|_| scale * self.draws.normal()).collect();
         Values { cols, elements }
+    }
+
+    /// An input of these rows.
+    pub(crate) fn of(&self, rows: &[&[f32]]) -> Values {
+        Values { cols: rows[0].len(), elements: rows.concat() }
+    }
+
+    pub(crate) fn params_mut(&mut self) -> &mut Params {
+        &mut self.params
     }
 
     /// The result of an operation when evaluating.

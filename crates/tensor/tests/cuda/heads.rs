@@ -157,7 +157,7 @@ const PARSER: [(&str, usize, usize, f32); 14] = [
 
 /// A parser's loss as crate `tasks` has it, but a sum. `x`: roots and words x dim.
 fn parse(tape: &mut Tape<'_>, ids: &[ParamId], x: Var) -> Tensor {
-    let affine = |at: usize| Affine { weight: ids[2 * at], bias: ids[2 * at + 1] };
+    let affine = |at: usize| Affine { weight: ids[2 * at], bias: Some(ids[2 * at + 1]) };
     let network = |tape: &mut Tape<'_>, x: Var, at: usize| {
         let y = tape.linear(x, affine(at), Activation::Elu);
         tape.drop(y, 0.1)
@@ -201,7 +201,7 @@ const CLASSIFIER: [(&str, usize, usize, f32); 2] =
 fn classify(tape: &mut Tape<'_>, ids: &[ParamId], x: Var) -> Tensor {
     let rows = tape.value(x).rows() as u32;
     let x = tape.drop(x, 0.1);
-    let scores = tape.linear(x, Affine { weight: ids[0], bias: ids[1] }, Activation::None);
+    let scores = tape.linear(x, Affine { weight: ids[0], bias: Some(ids[1]) }, Activation::None);
     let (widths, targets) =
         ((0..rows).map(|_| 9).collect(), (0..rows).map(|row| row % 9).collect());
     tape.cross_entropy(scores, &widths, &targets, 1.0)

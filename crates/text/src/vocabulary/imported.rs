@@ -10,7 +10,7 @@ use tokenizers::{ModelWrapper, Tokenizer};
 
 use super::disk::as_text;
 use super::{
-    CONTINUATION, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
+    CONTINUATION, Frame, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
 };
 use crate::prepare::{Preparation, Preparer};
@@ -22,7 +22,7 @@ pub struct ImportedTokenizer {
     /// Whether any name is a language: the model does not say which languages it knows.
     pub any_language: bool,
     /// The special tokens before and after a text.
-    pub bos_eos: (u32, u32),
+    pub bos_eos: Frame,
     /// How subwords mark where words begin or end.
     pub mark: WordMark,
     /// Whether a word given by itself needs a leading space to be tokenized as it is within text.
@@ -73,9 +73,9 @@ impl WordMark {
 }
 
 impl ImportedTokenizer {
-    /// What can be derived from the tokenizer itself; `start` and `end` are the special tokens where it
-    /// does not name its own.
-    pub fn of(tokenizer: &Tokenizer, (start, end): (u32, u32), any_language: bool) -> Self {
+    /// What can be derived from the tokenizer itself; `frame` are the special tokens where it does not name its own,
+    /// none for a tokenizer that says everything.
+    pub fn of(tokenizer: &Tokenizer, frame: Option<(u32, u32)>, any_language: bool) -> Self {
         let before = serde_json::to_value(tokenizer.get_pre_tokenizer()).unwrap_or_default();
         let bytes = find(&before, "ByteLevel");
         let spaces = find(&before, "Metaspace");
@@ -91,11 +91,20 @@ impl ImportedTokenizer {
             ModelWrapper::Unigram(_) => WordMark::Starts("▁".into()),
             ModelWrapper::WordLevel(_) => WordMark::Ends(String::new()),
         };
+        let normal = serde_json::to_value(tokenizer.get_normalizer()).unwrap_or_default();
+        let replaced = find(&normal, "Replace")
+            .is_some_and(|found| found["pattern"]["String"] == " " && found["content"] == "▁");
         let space_before_word = bytes.is_some_and(|bytes| bytes["add_prefix_space"] != true)
-            || spaces.is_some_and(|spaces| spaces["prepend_scheme"] == "never");
+            || spaces.is_some_and(|spaces| spaces["prepend_scheme"] == "never")
+            || replaced && find(&normal, "Prepend").is_none();
         let empty = guarded(|| tokenizer.encode_fast("", true)).and_then(|done| done.ok());
         let empty = empty.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default();
-        let bos_eos = if let [start, end] = empty[..] { (start, end) } else { (start, end) };
+        let bos_eos = match (empty[..].first(), &empty[..], frame) {
+            (_, [start, end], _) => Frame(Some(*start), Some(*end)),
+            (_, _, Some((start, end))) => Frame(Some(start), Some(end)),
+            (Some(start), _, None) => Frame(Some(*start), None),
+            (None, _, None) => Frame(None, None),
+        };
         Self { any_language, bos_eos, mark, space_before_word }
     }
 
@@ -184,8 +193,8 @@ impl Vocabulary {
             })?;
             *slot = subword;
         }
-        let (start, end) = imported.bos_eos;
-        if specials.ids().into_iter().chain([start, end]).any(|id| id as usize >= size) {
+        let Frame(start, end) = imported.bos_eos;
+        if specials.ids().into_iter().chain(start).chain(end).any(|id| id as usize >= size) {
             let reason = format!("a special token has an id beyond the {size} rows");
             let remedy = "give the model and the tokenizer that belong together";
             return Err(Error::request(reason, remedy));

@@ -17,6 +17,7 @@ mod stats;
 mod summary;
 mod unknown;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,27 @@ pub enum VocabularyKind {
     WordPiece,
     /// The tokenizer of an imported model.
     Imported,
+}
+
+/// The special tokens before and after a text. A decoder may have one alone, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame(pub Option<u32>, pub Option<u32>);
+
+impl Frame {
+    /// How many they are.
+    pub fn count(self) -> usize {
+        self.0.iter().chain(&self.1).count()
+    }
+
+    /// Ids with the special tokens around them.
+    pub fn around(self, ids: &[u32]) -> Vec<u32> {
+        self.0.into_iter().chain(ids.iter().copied()).chain(self.1).collect()
+    }
+
+    /// What is within, of rows that begin and end with the special tokens.
+    pub fn within(self, rows: Range<usize>) -> Range<usize> {
+        rows.start + usize::from(self.0.is_some())..rows.end - usize::from(self.1.is_some())
+    }
 }
 
 /// The ids of special tokens.
@@ -149,12 +171,20 @@ impl Vocabulary {
     }
 
     /// The special tokens before and after a text: `</s>` twice for XLM, `[CLS]` and `[SEP]` for BERT.
-    pub fn bos_eos(&self) -> (u32, u32) {
+    pub fn frame(&self) -> Frame {
         match (self.kind, &self.imported) {
             (_, Some(imported)) => imported.bos_eos,
-            (VocabularyKind::WordPiece, _) => (self.specials.start, self.specials.end),
-            _ => (self.specials.end, self.specials.end),
+            (VocabularyKind::WordPiece, _) => {
+                Frame(Some(self.specials.start), Some(self.specials.end))
+            }
+            _ => Frame(Some(self.specials.end), Some(self.specials.end)),
         }
+    }
+
+    /// The same where a model has both, as every masked language model does.
+    pub fn bos_eos(&self) -> (u32, u32) {
+        let Frame(start, end) = self.frame();
+        (start.unwrap_or(self.specials.start), end.unwrap_or(self.specials.end))
     }
 
     /// Identifies the vocabulary: everything made with it records this string.

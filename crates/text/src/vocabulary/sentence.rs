@@ -1,7 +1,7 @@
 //! From a line of text to a model's input sequence: preprocessed, split into subwords, between special
 //! tokens.
 
-use super::{EncodedWords, SubwordEncoder, UnknownCounts, Vocabulary};
+use super::{EncodedWords, Frame, SubwordEncoder, UnknownCounts, Vocabulary};
 use crate::prepare::Preparer;
 
 /// A sentence as a model's input: between special tokens, and no longer than the model reads.
@@ -19,7 +19,7 @@ pub struct SentenceReader {
     language: usize,
     encoder: SubwordEncoder,
     preparer: Preparer,
-    bos_eos: (u32, u32),
+    frame: Frame,
     unknown: u32,
     longest: usize,
     prepared: String,
@@ -35,7 +35,7 @@ impl SentenceReader {
             language,
             encoder: vocabulary.encoder_of(language, name),
             preparer: vocabulary.preparer(language).clone(),
-            bos_eos: vocabulary.bos_eos(),
+            frame: vocabulary.frame(),
             unknown: vocabulary.specials().unknown,
             longest,
             prepared: String::new(),
@@ -54,21 +54,24 @@ impl SentenceReader {
 
     /// The most subwords of a sequence, special tokens not counted.
     pub fn max_subwords(&self) -> usize {
-        self.longest - 2
+        self.longest - self.frame.count()
     }
 
     /// Encodes a line as one sentence, truncated to the longest sequence.
     pub fn sentence(&mut self, line: &str) -> EncodedSentence {
         self.prepared.clear();
         self.preparer.prepare(line, &mut self.prepared);
-        let mut ids = vec![self.bos_eos.0];
+        let Frame(start, end) = self.frame;
+        let mut ids = Vec::from_iter(start);
+        let empty = ids.len();
         self.encoder.encode(&self.prepared, &mut ids);
-        if ids.len() == 1 {
+        if ids.len() == empty {
             ids.push(self.unknown);
         }
-        let truncated = ids.len() > self.longest - 1;
-        ids.truncate(self.longest - 1);
-        ids.push(self.bos_eos.1);
+        let room = empty + self.max_subwords();
+        let truncated = ids.len() > room;
+        ids.truncate(room);
+        ids.extend(end);
         EncodedSentence { ids, truncated }
     }
 
@@ -90,6 +93,6 @@ impl SentenceReader {
 
     /// Puts ids between the special tokens.
     pub fn with_special_tokens(&self, ids: &[u32]) -> Vec<u32> {
-        std::iter::once(self.bos_eos.0).chain(ids.iter().copied()).chain([self.bos_eos.1]).collect()
+        self.frame.around(ids)
     }
 }

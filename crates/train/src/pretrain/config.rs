@@ -441,6 +441,11 @@ impl PretrainConfig {
     fn check_shapes(&self) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
         self.check_window()?;
+        if self.encoder.parts.attention.causal || self.encoder.parts.logit_cap.is_some() {
+            let reason = "masked tokens are predicted from both sides, and by logits without a cap; leave \
+                          attention.causal and logit_cap out";
+            return refuse("encoder.parts", reason.to_owned());
+        }
         let positions = self.encoder.positions;
         let fits = |stage: &StageConfig| {
             (2..=positions).contains(&stage.length.unwrap_or(2))

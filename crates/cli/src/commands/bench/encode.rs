@@ -6,6 +6,7 @@ use clap::Args;
 use encoder::{Batch, Encoder, Request};
 use models::states::{HiddenStates, Pooling};
 use tensor::{Mode, Params, Tape};
+use text::Frame;
 
 use super::rate::{BenchShape, MOST_TOKENS, PeakMemory, SpeedResult, usage};
 use crate::failure::Failure;
@@ -60,7 +61,14 @@ fn means(model: &Encoder, params: &mut Params, batch: &Batch) -> Vec<f32> {
     let hidden = vec![tape.value(encoded.hidden[model.config().layers])];
     let (device, dim) = (tape.params().device(), model.config().dim);
     let mut means = Vec::with_capacity(batch.spans.count() * dim);
-    let states = HiddenStates { first: 0, spans: &batch.spans, dim, device, hidden };
+    let states = HiddenStates {
+        first: 0,
+        spans: &batch.spans,
+        frame: Frame(Some(0), Some(0)),
+        dim,
+        device,
+        hidden,
+    };
     Pooling::Mean.push(&states, 0, &mut means);
     means
 }

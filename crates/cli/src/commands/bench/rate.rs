@@ -181,7 +181,7 @@ fn gemm_peak(device: &Device) -> f64 {
         let x = tape.input(device.tensor(side, side, &elements), false);
         device.kernels().wait();
         let start = Instant::now();
-        tape.linear(x, Affine { weight, bias }, Activation::None);
+        tape.linear(x, Affine { weight, bias: Some(bias) }, Activation::None);
         device.kernels().wait();
         start.elapsed()
     });
