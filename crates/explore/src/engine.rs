@@ -10,7 +10,7 @@ use geometry::predictions::{Prediction, RetrievalSpace};
 use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
 use geometry::search::{Measure, unwatched};
 use models::parallel::{ParallelSide, RowSelection, read_pair_some, read_some};
-use models::sentences::{EncodedPairs, mean_vectors, encode_pairs};
+use models::sentences::{EncodedPairs, encode_pairs, mean_vectors};
 use models::{ModelLocation, PretrainedModel, snapshots};
 use serde::Serialize;
 use shift::means::{MeanVectors, compute};

@@ -8,7 +8,7 @@ use clap::Args;
 use geometry::neighbours::{LanguageNeighbours, NamedVectors, NeighboursResult, nearest};
 use models::PretrainedModel;
 use models::parallel::{ParallelSide, RowSelection};
-use models::sentences::{mean_vectors, lines, open};
+use models::sentences::{lines, mean_vectors, open};
 use models::words::whole_words;
 use vectors::formats::{ReadOptions, read};
 

@@ -19,7 +19,12 @@ use crate::record::Factors;
 #[derive(Clone)]
 enum DataLocation {
     /// In the folder of a world of so many languages, which has dictionaries of every two of them or of the source alone.
-    World { folder: CommandArg, other_domain: bool, languages: usize, all_dictionaries: bool },
+    World {
+        folder: CommandArg,
+        other_domain: bool,
+        languages: usize,
+        all_dictionaries: bool,
+    },
     Folder(PathBuf),
     /// In the folders of steps that alter real text.
     Altered(AlteredText),

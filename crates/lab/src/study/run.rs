@@ -103,9 +103,16 @@ enum StepState {
     /// A step that it needs is not complete.
     Waiting,
     /// It may begin; `alone` if it failed beside others.
-    Ready { alone: bool },
+    Ready {
+        alone: bool,
+    },
     /// It is running with so many threads; `alone` if nothing may run beside it, `beside` if something did.
-    Running { began: Instant, threads: usize, alone: bool, beside: bool },
+    Running {
+        began: Instant,
+        threads: usize,
+        alone: bool,
+        beside: bool,
+    },
     Ended(StepOutcome),
 }
 
