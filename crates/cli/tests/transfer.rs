@@ -12,7 +12,7 @@ use std::time::Duration;
 use arrays::npy::{self, Precision};
 use serde_json::Value;
 
-use crate::common::{Shared, copy, done, ran, refused, started};
+use crate::common::{Shared, done, ran, refused, started};
 
 /// A folder with a small world and an encoder that was never trained.
 static MADE: LazyLock<Shared> = LazyLock::new(|| {
