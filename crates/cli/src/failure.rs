@@ -10,7 +10,6 @@ use terms::Fault;
 
 use crate::stop;
 
-/// Why a command gave no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The request makes no sense: a flag, a key or a combination of them.
@@ -19,7 +18,6 @@ pub(crate) enum Failure {
     Failed(String),
     /// Another process, with which this one works together, reports it.
     Reported(String),
-    /// An error of a library.
     Library {
         /// With the chain of causes on one line.
         message: String,
@@ -31,7 +29,6 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// What is wrong.
     pub(crate) fn message(&self) -> &str {
         match self {
             Failure::Usage(message)
@@ -41,7 +38,6 @@ impl Failure {
         }
     }
 
-    /// Prints to standard error.
     pub(crate) fn print(self) -> u8 {
         let (message, usage) = match self {
             Failure::Usage(message) => (message, true),

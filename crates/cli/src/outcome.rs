@@ -55,12 +55,10 @@ impl Outcome {
         Self { output_taken: self.output_taken || is_taken, ..self }
     }
 
-    /// The object that `--json` prints.
     pub(crate) fn json(&self) -> &Value {
         &self.json
     }
 
-    /// Whether the command came to its end.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }

@@ -56,9 +56,8 @@ const NAMES: [&str; 12] = [
 ];
 
 fn run(folder: &Path, line: &str) -> std::process::Output {
-    let words: Vec<&str> = line.split_whitespace().collect();
     // Temporary files lie among somebody else's as well.
-    command(folder, &words).env("TMPDIR", folder.join("tmp")).output().unwrap()
+    command(folder, line).env("TMPDIR", folder.join("tmp")).output().unwrap()
 }
 
 fn ran(folder: &Path, line: &str) {
@@ -165,9 +164,8 @@ fn nobody_elses_file_is_touched_in_any_folder() {
 
 /// Starts a command whose messages go to the file `errors`.
 fn started(folder: &Path, line: &str) -> Child {
-    let words: Vec<&str> = line.split_whitespace().collect();
     let errors = fs::File::create(folder.join("errors")).unwrap();
-    command(folder, &words).stderr(errors).stdout(Stdio::null()).spawn().unwrap()
+    command(folder, line).stderr(errors).stdout(Stdio::null()).spawn().unwrap()
 }
 
 fn until(what: impl Fn() -> bool) {
@@ -186,7 +184,7 @@ fn a_study_respects_leases_and_says_what_is_damaged() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     fs::write(folder.join("study.toml"), STUDY).unwrap();
-    let plan = done(folder, &["study", "plan", "study.toml", "--device", "cpu"]);
+    let plan = done(folder, "study plan study.toml --device cpu");
     let step = folder.join("lab/steps").join(plan["steps"][0]["key"].as_str().unwrap());
     fs::create_dir_all(&step).unwrap();
     let lease = r#"{"host":"node7","pid":7,"job":"3_1","nonce":"x"}"#;
@@ -198,7 +196,7 @@ fn a_study_respects_leases_and_says_what_is_damaged() {
     fs::remove_file(step.join("lease")).unwrap();
     assert!(runner.wait().unwrap().success(), "{}", errors());
     assert!(!step.join("lease").exists(), "it gives back its own");
-    let collect = ["study", "collect", "study.toml", "--device", "cpu"];
+    let collect = "study collect study.toml --device cpu";
     assert_eq!(done(folder, &collect)["open"], 0);
     let result = step.join("result.json");
     let whole = fs::read_to_string(&result).unwrap();
@@ -222,14 +220,13 @@ fn the_exit_code_says_which_signal_came() {
         until(|| folder.join(&out).join("state.safetensors").exists());
         signal(&training, name);
         assert_eq!(training.wait().unwrap().code(), Some(code));
-        let words = ["vocab", "train", "--text", "qaa=-", "--out", "vocabulary"];
+        let words = "vocab train --text qaa=- --out vocabulary";
         let mut reading = command(folder, &words).stdin(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(500));
         signal(&reading, name);
         assert_eq!(reading.wait().unwrap().code(), Some(code));
     }
-    let ranks = ["pretrain", "--world", "world", "--ranks", "100000", "--out", "many"];
-    refused(folder, &ranks, 2, "cores, enough for");
+    refused(folder, "pretrain --world world --ranks 100000 --out many", 2, "cores, enough for");
 }
 
 #[cfg(target_os = "linux")]
@@ -238,9 +235,9 @@ fn a_file_of_no_end_is_not_read_to_it() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     std::os::unix::fs::symlink("/dev/zero", folder.join("zero.toml")).unwrap();
-    refused(folder, &["study", "plan", "zero.toml"], 1, "more than 64 MB");
-    refused(folder, &["world", "generate", "--config", "zero.toml", "--out", "w"], 1, "64 MB");
-    let text = ["vocab", "train", "--text", "qaa=/dev/zero", "--out", "vocabulary"];
+    refused(folder, "study plan zero.toml", 1, "more than 64 MB");
+    refused(folder, "world generate --config zero.toml --out w", 1, "64 MB");
+    let text = "vocab train --text qaa=/dev/zero --out vocabulary";
     refused(folder, &text, 1, "has a line of more than 64 MB");
 }
 
@@ -253,12 +250,12 @@ fn a_folder_whose_name_is_not_utf_8_is_refused() {
     let inner = place.path().join(name);
     fs::create_dir(&inner).unwrap();
     let mut inspect = command(place.path(), &["inspect"]);
-    let outputs = [inspect.arg(name).output().unwrap(), isogloss(&inner, &["study", "list"])];
+    let outputs = [inspect.arg(name).output().unwrap(), isogloss(&inner, "study list")];
     for output in outputs {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.contains("is not UTF-8"), "{errors}");
     }
-    let value: Value = done(place.path(), &["study", "list"]);
+    let value: Value = done(place.path(), "study list");
     assert!(value.is_object() || value.is_array());
 }

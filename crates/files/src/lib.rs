@@ -97,6 +97,12 @@ pub enum Error {
     Busy(PathBuf),
 }
 
+impl From<Error> for terms::Error {
+    fn from(error: Error) -> Self {
+        terms::Error::of(error)
+    }
+}
+
 impl terms::Fault for Error {
     fn is_usage(&self) -> bool {
         matches!(self, Error::Exists(_) | Error::Occupied { .. })

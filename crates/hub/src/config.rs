@@ -165,7 +165,7 @@ pub(crate) struct ConfigKeys<'a> {
 }
 
 impl ConfigKeys<'_> {
-    pub(crate) fn refuse(&self, reason: impl Into<String>) -> Error {
+    pub(crate) fn refuse(&self, reason: impl std::fmt::Display) -> Error {
         Error::file(self.path, reason, "import a model of a shape that is known here")
     }
 

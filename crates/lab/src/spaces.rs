@@ -20,7 +20,6 @@ use crate::study::translating_layer;
 /// Sentences whose token translations are counted: of a run those on which its study counts them too, of other models fewer.
 const TRANSLATED: usize = 1000;
 
-/// Why a picture could not be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum SpaceError {
     /// What the run has saved could not be read.

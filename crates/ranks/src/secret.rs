@@ -43,7 +43,6 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A new secret, as text.
 pub(crate) fn new_text() -> io::Result<String> {
     Ok(random::<{ DIGITS / 2 }>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -51,7 +50,6 @@ pub(crate) fn new_text() -> io::Result<String> {
 /// Where a rank has the secret from.
 pub(crate) enum SecretSource {
     Known(Secret),
-    /// From the file in this folder.
     Folder(PathBuf),
 }
 

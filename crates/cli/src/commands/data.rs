@@ -41,14 +41,12 @@ const GET_EXAMPLES: &str = "Examples:
 Archives stay in DIR/downloads, so that other languages can be extracted later;
 DIR/receipts records what was downloaded when, from where, under which licence.";
 
-/// Flags of `data list`.
 #[derive(Args)]
 pub(crate) struct List {
     /// Only this one, with its addresses and files.
     name: Option<String>,
 }
 
-/// Flags of `data get`.
 #[derive(Args)]
 pub(crate) struct Get {
     /// The data set, as `isogloss data list` names it.
@@ -76,7 +74,6 @@ pub(crate) struct Get {
 }
 
 impl DataCommand {
-    /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             DataCommand::List(list) => list.run(),

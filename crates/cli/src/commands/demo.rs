@@ -139,11 +139,9 @@ impl Demo {
     }
 }
 
-/// Tells the story while the steps run.
 struct DemoView<'a> {
     live: LiveView,
     lab: &'a Laboratory,
-    /// The chapters that were printed.
     shown: HashSet<&'static str>,
 }
 
@@ -196,7 +194,6 @@ impl DemoView<'_> {
     }
 }
 
-/// The result of a step, in a line.
 fn result_line(command: &str, result: &Value) -> Option<String> {
     match command {
         "pretrain" => {

@@ -66,7 +66,6 @@ pub(crate) struct Encode {
     compute: Compute,
 }
 
-/// Which vector stands for a sentence.
 #[derive(Clone, Copy, ValueEnum)]
 enum PoolFlag {
     /// The mean of its tokens, special tokens left out.

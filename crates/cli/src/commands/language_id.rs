@@ -97,7 +97,6 @@ pub(crate) struct LanguageId {
     compute: Compute,
 }
 
-/// The vectors of each language.
 type LanguageStacks = Vec<(String, Stack)>;
 
 impl LanguageId {
@@ -128,7 +127,7 @@ impl LanguageId {
         for (side, taken) in sides.iter().zip(distinct_rows(&keys)) {
             let side = side.select(&taken.rows);
             let _waiting = Waiting::new(&format!("encoding {}", side.file));
-            let matrices = mean_vectors(&mut model, &side, &layers)?;
+            let (matrices, _) = mean_vectors(&mut model, &side, &layers)?;
             let numbered = layers.iter().copied().zip(matrices).collect();
             repeated.push(taken.repeated);
             languages.push((side.language, Stack::numbered(&side.file, numbered)));

@@ -226,7 +226,6 @@ pub(crate) fn grouped(root: clap::Command) -> clap::Command {
 }
 
 impl Command {
-    /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Command::Demo(command) => command.run(),

@@ -36,7 +36,6 @@ pub(crate) struct Compute {
 }
 
 impl Compute {
-    /// The device.
     pub(crate) fn device(&self) -> Result<Device, Failure> {
         if let Some(device) = self.opened.get() {
             return Ok(device.clone());
@@ -81,7 +80,6 @@ impl Compute {
         Ok(threads.run(|| work(&device)))
     }
 
-    /// Opens a model there.
     pub(crate) fn open(&self, folder: &Path) -> Result<PretrainedModel, Failure> {
         Ok(PretrainedModel::open(folder, &self.device()?)?)
     }
@@ -174,7 +172,6 @@ pub(crate) enum Normalize {
     None,
 }
 
-/// The steps that are meant.
 pub(crate) fn steps(chosen: &[Normalize]) -> Vec<Step> {
     let step = |normalize: &Normalize| match normalize {
         Normalize::Iterative => Some(Step::Iterative),

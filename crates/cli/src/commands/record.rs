@@ -30,7 +30,6 @@ pub(crate) struct RecordFlags {
     factors: Vec<(String, String)>,
 }
 
-/// A factor and its level.
 pub(super) fn factor(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

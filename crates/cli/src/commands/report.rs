@@ -41,13 +41,11 @@ pub(crate) struct Report {
     force: bool,
 }
 
-/// What `report` prints.
 #[derive(Serialize)]
 struct ReportSummary {
     page: PathBuf,
     figures: Vec<PathBuf>,
     findings: Vec<lab::report::FindingVerdict>,
-    /// Studies without results.
     missing: Vec<&'static str>,
     /// How many results each build of the program gave.
     builds: BTreeMap<String, usize>,

@@ -46,14 +46,12 @@ pub(crate) struct Score {
     record: RecordFlags,
 }
 
-/// The tasks as values of a flag.
 pub(super) fn task_values() -> impl TypedValueParser<Value = Task> {
     let value = |task: Task| PossibleValue::new(task.name()).help(task.summary());
     let values = PossibleValuesParser::new(Task::all().map(value));
     values.map(|name| name.parse().expect("only tasks are listed"))
 }
 
-/// How tags and relations are compared.
 #[derive(Args)]
 pub(super) struct RuleFlags {
     /// NER: what becomes of tag sequences that are no valid spans [default: paper].
@@ -65,7 +63,6 @@ pub(super) struct RuleFlags {
     full_labels: bool,
 }
 
-/// A rule by name.
 #[derive(Clone, Copy, ValueEnum)]
 enum RepairName {
     /// B-X I-Y I-Z is one entity of type Z (Conneau et al. 2020).

@@ -14,7 +14,6 @@ use text::{
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// Which columns of `.tsv` files hold sentences.
 #[derive(Args)]
 pub(crate) struct ColumnsFlag {
     /// Of .tsv files, read these columns as sentences, row by row: 1,2 takes XNLI's premises and
@@ -91,7 +90,6 @@ impl SentenceFlags {
     }
 }
 
-/// Which text, and which sentences of it.
 #[derive(Args)]
 pub(crate) struct TextFlags {
     /// Text of a language: a file, a glob, or `-` for standard input; plain, gzip or zstd.
@@ -162,7 +160,6 @@ impl TextFlags {
         }
     }
 
-    /// The random seed.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
@@ -230,7 +227,6 @@ pub(crate) struct PreparationFlags {
     simplify: Option<PathBuf>,
 }
 
-/// How text is tokenized into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum TokenizerFlag {
     /// The language's default: `jieba` for Chinese, `moses` for others.
@@ -254,7 +250,6 @@ impl From<TokenizerFlag> for TokenizerChoice {
     }
 }
 
-/// Parallel text of two languages.
 #[derive(Args)]
 pub(crate) struct ParallelFlags {
     /// Parallel text: LANG=FILE twice, where line i translates line i and the first is the source (of

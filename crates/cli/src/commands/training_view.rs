@@ -8,11 +8,9 @@ use crate::progress::Progress;
 use crate::say::is_quiet;
 use crate::stop;
 
-/// Shows training on standard error.
 pub(super) struct TrainingView {
     label: &'static str,
     progress: Option<Progress>,
-    /// The last step that was shown.
     last: u64,
 }
 

@@ -59,7 +59,6 @@ const STATS_EXAMPLES: &str = "Examples:
       --text en=test-en.tsv --text de=test-de.tsv";
 
 impl Vocab {
-    /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Vocab::Train(train) => train.run(),
@@ -68,7 +67,6 @@ impl Vocab {
     }
 }
 
-/// Flags of `vocab train`.
 #[derive(Args)]
 pub(crate) struct Train {
     /// How the languages' vocabularies relate.
@@ -121,7 +119,6 @@ pub(crate) struct Train {
     preparation: PreparationFlags,
 }
 
-/// How the languages' vocabularies relate.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum KindFlag {
     /// One BPE learned from all languages together.
@@ -230,7 +227,6 @@ fn describe_summary(summary: &VocabularySummary) -> String {
     text
 }
 
-/// Flags of `vocab stats`.
 #[derive(Args)]
 pub(crate) struct Stats {
     /// The vocabulary's folder, a run's, or (with --text) a Hugging Face folder.

@@ -7,7 +7,6 @@ use std::sync::{Arc, LazyLock};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, Options, Tree, fontdb};
 
-/// Why a drawing could not be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
     /// It is not SVG as `usvg` reads it.
@@ -28,7 +27,6 @@ pub enum PictureError {
 
 impl terms::Fault for PictureError {}
 
-/// The regular and the semibold weight.
 const FONTS: [&[u8]; 2] = [
     include_bytes!("../draw/fonts/Inter-Regular.ttf"),
     include_bytes!("../draw/fonts/Inter-SemiBold.ttf"),

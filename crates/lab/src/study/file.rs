@@ -15,22 +15,17 @@ use crate::record::Factors;
 /// Where every key is explained.
 const REMEDY: &str = "`isogloss study keys` explains every key";
 
-/// A study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a study")]
 pub struct Study {
-    /// Its name.
     #[serde(skip)]
     pub name: String,
-    /// What it asks, in a sentence.
     pub question: String,
-    /// Where a paper asks it.
     #[serde(default)]
     pub place: String,
     /// Everything is run once for each of these.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
-    /// What is measured.
     pub evaluate: Vec<StudyEvaluation>,
     /// The tasks of `align-contexts`, `shifted-transfer` and `reinit-transfer`; all that these have if none is named.
     #[serde(default)]
@@ -38,7 +33,6 @@ pub struct Study {
     /// Presets of pretraining, each a system whose factor `condition` is its name.
     #[serde(default)]
     pub conditions: Vec<String>,
-    /// What is compared besides conditions.
     #[serde(default)]
     pub systems: Vec<System>,
     /// The invented languages; one world of two languages if none is named.
@@ -50,7 +44,6 @@ pub struct Study {
     /// How the altered copies of real languages differ from them; one in a shifted script if none is named.
     #[serde(default)]
     pub alterations: Vec<LanguageAlteration>,
-    /// What differs at a scale.
     #[serde(default)]
     pub scales: BTreeMap<Scale, ScaleSettings>,
 }
@@ -65,7 +58,6 @@ fn one_seed() -> Vec<u64> {
 pub enum StudyEvaluation {
     /// Zero-shot transfer of a task, which names it.
     Transfer(Task),
-    /// Sentence retrieval, by layer.
     Retrieval,
     /// Word translation after Procrustes alignment (Conneau et al. 2020, §5.1.1).
     AlignWords,
@@ -75,7 +67,6 @@ pub enum StudyEvaluation {
     AlignContexts,
     /// CKA, layer by layer (Conneau et al. 2020, §5.2).
     Similarity,
-    /// Measures of similarity, layer by layer.
     SimilarityMeasures,
     /// Word translation without a map (Liu et al. 2020, §3).
     WordRetrieval,
@@ -114,7 +105,6 @@ const EVALUATIONS: [(&str, StudyEvaluation); 14] = [
 ];
 
 impl StudyEvaluation {
-    /// Its name in a study's file.
     pub(super) fn name(self) -> &'static str {
         let named = |evaluation| EVALUATIONS.iter().find(|(_, one)| *one == evaluation);
         match self {
@@ -211,14 +201,11 @@ fn no_anchors() -> String {
     "no-anchors".to_owned()
 }
 
-/// The kinds of systems.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", expecting = "the name of a kind of system")]
 pub enum SystemKind {
-    /// One encoder of all languages.
     #[default]
     Encoder,
-    /// An encoder for each language, trained separately.
     Monolingual,
     /// A trained encoder of the first language beside an untrained one for the others.
     Untrained,
@@ -236,15 +223,12 @@ pub enum SystemKind {
     Fasttext,
 }
 
-/// Invented languages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table of `factors`, `flags`, `languages`")]
 pub struct InventedLanguages {
     /// What its records are labelled with.
     pub factors: Factors,
-    /// Flags of `world generate`.
     pub flags: Vec<String>,
-    /// How many languages.
     pub languages: Option<usize>,
 }
 
@@ -254,14 +238,12 @@ pub struct InventedLanguages {
 pub struct LanguageAlteration {
     /// What its records are labelled with.
     pub factors: Factors,
-    /// Flags of `corpus alter`.
     pub flags: Vec<String>,
     /// The only text of the language that is read, by the middle of its name; all of it if none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// Real languages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -327,7 +309,6 @@ impl RealLanguages {
     }
 }
 
-/// What differs at a scale.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -335,11 +316,8 @@ impl RealLanguages {
     expecting = "a table of `seeds`, `pretrain`, `transfer`, `layers`, `limit`"
 )]
 pub struct ScaleSettings {
-    /// Other seeds.
     pub seeds: Option<Vec<u64>>,
-    /// Flags for every pretraining.
     pub pretrain: Vec<String>,
-    /// Flags for every transfer.
     pub transfer: Vec<String>,
     /// The layers that costly evaluations look at, of an encoder of the scale's depth; all if none is named.
     pub layers: Vec<usize>,
@@ -383,12 +361,10 @@ impl Study {
     /// A study's file with every key explained.
     pub const KEYS: &str = include_str!("keys.toml");
 
-    /// The names of the built-in studies.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// The file of a built-in study.
     pub fn source(name: &str) -> Option<&'static str> {
         BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
@@ -520,7 +496,6 @@ impl Study {
         self.tasks = tasks.to_vec();
     }
 
-    /// What differs at a scale.
     pub fn at(&self, scale: Scale) -> ScaleSettings {
         self.scales.get(&scale).cloned().unwrap_or_default()
     }

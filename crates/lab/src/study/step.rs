@@ -33,11 +33,9 @@ pub struct StepId(pub usize);
 /// The path in a word of a command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ArgPath {
-    /// The word holds no path.
     None,
     /// A file that exists before the study runs.
     File(PathBuf),
-    /// A path in the step's own folder.
     OwnFolder(String),
     /// A path in the folder of another step.
     OfStep(StepId, String),
@@ -68,7 +66,6 @@ impl CommandArg {
         self
     }
 
-    /// A path below this one.
     #[must_use]
     pub fn join(&self, below: &str) -> Self {
         let under = |path: &str| match path {
@@ -89,7 +86,6 @@ impl CommandArg {
         &self.text
     }
 
-    /// The step that it depends on.
     fn needs(&self) -> Option<StepId> {
         match self.path {
             ArgPath::OfStep(step, _) => Some(step),
@@ -142,31 +138,25 @@ pub struct KeyedWord {
 /// How an interrupted step is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepResume {
-    /// It starts again.
     Never,
     /// By `--resume --out FOLDER`: the folder, within the step's own, holds the rest of its configuration.
     Folder(String),
 }
 
-/// One command with its inputs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StudyStep {
-    /// A description for people.
     pub name: String,
     /// The kind of work: steps of a kind take about the same time.
     pub kind: String,
-    /// The command, with its revision.
     pub command: StepCommand,
     /// How it is continued after an interruption.
     pub resume: StepResume,
     /// Identifies it, and names its folder.
     pub key: String,
-    /// The steps that must be complete before.
     pub needs: Vec<StepId>,
     /// Where it computes, as `--device` names it; none where the command has no such flag, or its
     /// words give it already.
     pub device: Option<String>,
-    /// Its words as its key has them.
     #[serde(default)]
     pub keyed: Vec<KeyedWord>,
     args: Vec<CommandArg>,
@@ -211,7 +201,6 @@ impl StudyStep {
             && self.needs.iter().copied().chain(of_args).all(|need| need.0 < number)
     }
 
-    /// Renumbers the steps that it depends on.
     pub(super) fn renumber(&mut self, new: impl Fn(StepId) -> StepId) {
         self.needs.iter_mut().for_each(|need| *need = new(*need));
         for arg in &mut self.args {
@@ -301,21 +290,18 @@ impl StepDraft {
         }
     }
 
-    /// Adds one word.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<CommandArg>) -> Self {
         self.args.push(arg.into());
         self
     }
 
-    /// Adds words.
     #[must_use]
     pub fn args<T: Into<CommandArg>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// Adds a flag and its value.
     #[must_use]
     pub fn flag(self, name: &str, value: impl Into<CommandArg>) -> Self {
         self.arg(name).arg(value)
@@ -327,7 +313,6 @@ impl StepDraft {
         pairs.map(|pair| &pair[1]).collect()
     }
 
-    /// The texts of all words so far.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.args.iter().map(CommandArg::text)
     }
@@ -353,13 +338,11 @@ impl StepDraft {
         self
     }
 
-    /// Whether the plan chooses its device.
     fn takes_device(&self) -> bool {
         (self.command.device || self.on_device) && !has_flag(&self.args, "--device")
     }
 }
 
-/// The steps of a plan, each once.
 pub struct StepList {
     device: String,
     steps: Vec<StudyStep>,
@@ -398,7 +381,6 @@ impl StepList {
         CommandArg { text: String::new(), path: ArgPath::OfStep(step, path.to_owned()) }
     }
 
-    /// All steps in topological order.
     pub fn into_steps(self) -> Vec<StudyStep> {
         self.steps
     }
@@ -475,7 +457,6 @@ impl StepList {
     }
 }
 
-/// The key of a step with these words.
 fn key(revision: u32, words: &[KeyedWord], device: Option<&str>) -> String {
     let mut hasher = blake3::Hasher::new();
     // Each part with its length, so that no two lists of parts run together to the same bytes.

@@ -115,7 +115,6 @@ fn by_number(
     numbered
 }
 
-/// A setting in words.
 fn label(number: usize, of: usize, setting: &GridSetting) -> String {
     let GridSetting { seed, batch, lr, head_lr } = setting;
     let head = if head_lr == lr { String::new() } else { format!(", head {head_lr:e}") };
@@ -148,10 +147,8 @@ struct GridRun<'a> {
     failed: AtomicBool,
 }
 
-/// How far a grid is.
 #[derive(Default)]
 struct GridProgress {
-    /// The settings that are done, by number.
     done: BTreeMap<usize, SettingResult>,
     /// The epochs of the settings that are under way.
     histories: BTreeMap<usize, Vec<EpochMetrics>>,
@@ -180,7 +177,6 @@ struct SettingRun {
     saved: Instant,
 }
 
-/// An update that was begun.
 struct PendingUpdate {
     pending: PendingStep,
     targets: usize,
@@ -539,7 +535,6 @@ impl SettingTrainer<'_, '_> {
         Ok(Some(loss.mean()))
     }
 
-    /// Writes all weights, and what they are of.
     fn save_weights(&self, path: &Path, params: &Params, (epoch, dev): (u32, f64)) -> Result<()> {
         let weights = params.ids().map(|id| (params.name(id).to_owned(), params.value(id)));
         self.write_weights(path, weights, (epoch, dev))

@@ -13,8 +13,8 @@ use super::{
     CONTINUATION, Frame, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
 };
-use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
+use crate::{Error, Result};
 
 /// What is known of an imported tokenizer beyond its own file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

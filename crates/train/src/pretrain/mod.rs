@@ -58,9 +58,9 @@ pub enum PretrainError {
     /// The configuration makes no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The text could not be read.
+    /// Text or arrays could not be read, or what was saved while training not be written.
     #[error(transparent)]
-    Text(#[from] text::Error),
+    Input(#[from] terms::Error),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] TrainError),
@@ -108,9 +108,6 @@ pub enum PretrainError {
     /// There is nothing to resume.
     #[error("{0} holds no run to resume; begin one")]
     Nothing(PathBuf),
-    /// What was saved while training could not be written or read.
-    #[error(transparent)]
-    Arrays(#[from] arrays::Error),
     /// A file of the run could not be put in its place, or another process works in the folder.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -134,7 +131,7 @@ impl PretrainError {
 impl Fault for PretrainError {
     fn is_usage(&self) -> bool {
         match self {
-            PretrainError::Text(error) => matches!(error, text::Error::Request { .. }),
+            PretrainError::Input(error) => error.is_usage(),
             PretrainError::Train(error) => error.is_usage(),
             PretrainError::Ranks(error) => error.is_usage(),
             PretrainError::Config(_)

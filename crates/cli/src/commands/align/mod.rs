@@ -33,7 +33,6 @@ pub(crate) enum Align {
 }
 
 impl Align {
-    /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Align::Words(words) => words.run(),

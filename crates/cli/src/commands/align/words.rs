@@ -38,7 +38,6 @@ word retrieval of Liu et al. 2020: every pair a query, by cosine, among the tran
 dictionary lists. Both are given again over the words none of whose translations is spelled like
 them (`different`): names and loans are found by any two languages that share subwords.";
 
-/// Flags of `align words`.
 #[derive(Args)]
 pub(crate) struct Words {
     /// Vectors to map: Word2Vec's text or binary, fastText's .vec, GloVe's text, .npy with .vocab;
@@ -195,7 +194,6 @@ impl From<Init> for MapInit {
     }
 }
 
-/// How translations are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Retrieval {
     /// CSLS (Lample et al. 2018).

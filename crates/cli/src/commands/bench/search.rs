@@ -15,7 +15,6 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
-/// Flags of `bench search`.
 #[derive(Args)]
 pub(crate) struct BenchSearch {
     /// Vectors of one side.

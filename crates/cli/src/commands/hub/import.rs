@@ -42,7 +42,6 @@ pub(crate) struct Import {
 /// The file of an imported folder that says where it comes from.
 pub(super) const IMPORTED: &str = "imported.json";
 
-/// What stands in it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ImportNote {
     /// The name of the model that was imported.
@@ -81,7 +80,6 @@ impl Import {
     }
 }
 
-/// What a checkpoint holds, in words.
 pub(crate) fn in_words(summary: &CheckpointSummary) -> String {
     let encoder = &summary.encoder;
     let mut text = format!(

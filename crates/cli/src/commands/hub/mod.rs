@@ -32,7 +32,6 @@ pub(crate) enum Hub {
 }
 
 impl Hub {
-    /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Hub::Download(command) => command.run(),

@@ -36,7 +36,6 @@ pub(crate) enum VectorsCommand {
 }
 
 impl VectorsCommand {
-    /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             VectorsCommand::Word2vec(command) => command.run(),

@@ -218,7 +218,6 @@ impl WordAlignFlags {
         }
     }
 
-    /// How words are preprocessed.
     fn preparation(&self, languages: &[String; 2]) -> BitextPreparation {
         BitextPreparation {
             lowercase: self.lowercase,
@@ -314,7 +313,6 @@ fn describe(result: &WordAlignResult) -> String {
     )
 }
 
-/// Shows progress on standard error.
 struct AlignmentDisplay {
     bar: Option<Progress>,
     steps: u64,

@@ -36,12 +36,9 @@ const CLOCK: i64 = 60;
 /// How often the renewing thread looks whether it is to end.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Who holds a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The name of the machine.
     pub host: String,
-    /// The process there.
     pub pid: u32,
     /// The job of the cluster's scheduler, where there is one: `12_3` is task 3 of array 12.
     #[serde(default, skip_serializing_if = "Option::is_none")]

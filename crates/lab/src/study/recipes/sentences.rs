@@ -35,7 +35,6 @@ fn retrieve(
     planner.add(draft).map(Some)
 }
 
-/// Sentence retrieval, layer by layer.
 pub(in crate::study) fn retrieval(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,
