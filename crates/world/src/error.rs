@@ -82,7 +82,10 @@ pub enum Error {
 
 impl Fault for Error {
     fn is_usage(&self) -> bool {
-        !matches!(self, Error::Io { .. } | Error::Files(_))
+        match self {
+            Error::Files(error) => error.is_usage(),
+            other => !matches!(other, Error::Io { .. }),
+        }
     }
 
     fn key(&self) -> Option<&str> {
