@@ -117,7 +117,8 @@ impl StepRunner<'_> {
     pub(super) fn run_under(&self, lease: Option<&Lease>) -> Result<CommandEnd> {
         let folder = self.lab.folder(&self.step().key);
         let lock = self.lock(&folder)?;
-        if self.options.fresh {
+        let mut anew = self.options.fresh;
+        if anew {
             self.clear(&folder)?;
         } else if self.lab.result(&self.step().key).is_some() {
             if self.lab.has_files(&self.step().key) {
@@ -125,6 +126,7 @@ impl StepRunner<'_> {
             }
             // The result is here out of a pack, and a step needs the files.
             self.clear(&folder)?;
+            anew = true;
         } else if let Some(path) = self.lab.altered(&self.step().key) {
             let path = path.display();
             (self.warn)(format!("{path} {}: the step is run again", sealed::ALTERED));
@@ -138,7 +140,7 @@ impl StepRunner<'_> {
         }
         let began = Instant::now();
         let mut peak_memory = None;
-        let resumed = match self.step().words_to_resume(&folder) {
+        let resumed = match self.step().words_to_resume(&folder).filter(|_| !anew) {
             Some(mut words) => {
                 words.extend(threads);
                 Some(self.command(&words, &folder, (&lock, lease), &mut peak_memory)?)

@@ -136,6 +136,7 @@ impl Fault for PretrainError {
         match self {
             PretrainError::Text(error) => matches!(error, text::Error::Request { .. }),
             PretrainError::Train(error) => error.is_usage(),
+            PretrainError::Files(error) => error.is_usage(),
             PretrainError::Ranks(error) => error.is_usage(),
             PretrainError::Config(_)
             | PretrainError::Occupied(_)
