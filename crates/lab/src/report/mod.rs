@@ -1,8 +1,8 @@
 //! The report: one self-contained page, made of nothing but the records in the store.
 //!
 //! `sections` has the questions and claims of the papers, `finding` the criteria by which a claim holds or fails, `data` the
-//! records as sections select them, `own` the studies that no section is about, `answer` titles that state findings, `opening` the
-//! first screen, `page` the HTML.
+//! records as sections select them, `overlap` which score counts where test sets share items with training, `own` the studies that
+//! no section is about, `answer` titles that state findings, `opening` the first screen, `page` the HTML.
 
 mod answer;
 mod data;
@@ -11,6 +11,7 @@ mod finding;
 mod left_out;
 mod observations;
 mod opening;
+mod overlap;
 mod own;
 mod page;
 mod sections;
@@ -104,7 +105,8 @@ impl ReportPage {
 
     /// The same, opened by pictures of representation spaces.
     pub fn with_spaces(records: &[Record], texts: &[TextRecord], spaces: &[SpaceFigure]) -> Self {
-        let views = views(records, texts);
+        let counted = overlap::counted(records);
+        let views = views(&counted, texts);
         let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
         let (filled, empty): (Vec<_>, Vec<_>) = sections::ALL
             .iter()
@@ -114,7 +116,7 @@ impl ReportPage {
         let missing =
             empty.iter().map(|filled| filled.section).filter(|section| section.id != "demo");
         let missing: Vec<&ReportSection> = missing.collect();
-        let own = own::studies(records);
+        let own = own::studies(&counted);
         let opening = page::PageOpening {
             headline: opening::headline(&views),
             spaces: match spaces {
@@ -130,7 +132,7 @@ impl ReportPage {
             opening.spaces.iter().map(|space| space.figure.clone()).collect();
         all.extend(drawings(&filled, &own));
         Self {
-            html: page::page(&opening, &filled, &own, &missing, records),
+            html: page::page(&opening, &filled, &own, &missing, &counted),
             figures: all,
             findings: listed(&views, &judged),
             items: filled.iter().flat_map(items).collect(),
@@ -150,18 +152,20 @@ pub(crate) fn demo_rows(records: &[Record]) -> (Vec<DemoRow>, String) {
             trained: trained.map(|mean| mean.mean),
         }
     };
-    let views = views(records, &[]);
+    let counted = overlap::counted(records);
+    let views = views(&counted, &[]);
     let rows = |view| sections::demo_measures(view).iter().map(row).collect();
     views.first().map_or_else(Default::default, |view| (rows(view), sections::demo_layer(view)))
 }
 
 /// The figures of all sections and of one's own studies, without the page around them, which takes longer.
 pub fn study_figures(records: &[Record], texts: &[TextRecord]) -> Vec<Figure> {
-    let views = views(records, texts);
+    let counted = overlap::counted(records);
+    let views = views(&counted, texts);
     let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
     let filled = sections::ALL.iter().map(|section| fill(section, &views, &judged));
     let filled: Vec<SectionResults<'_>> = filled.collect();
-    drawings(&filled, &own::studies(records))
+    drawings(&filled, &own::studies(&counted))
 }
 
 /// The figures that sections and one's own studies have.
@@ -230,7 +234,7 @@ fn fill<'a>(
         let own: Vec<&Vec<Judgement>> = judgements.iter().map(|claim| &claim[number]).collect();
         exhibits.push(answer::quantities(&id, section, &own));
         let data = view.studies(section.studies);
-        exhibits.extend([left_out::seen(&data), left_out::exhibit(&data)]);
+        exhibits.extend([overlap::exhibit(&data), left_out::exhibit(&data)]);
         let shown_before = |exhibit: &CaptionedItem| exhibit.once && number > 0;
         exhibits.retain(|exhibit| !exhibit.is_empty() && !shown_before(exhibit));
         SettingResults { view, exhibits }
@@ -257,7 +261,8 @@ fn items(filled: &SectionResults<'_>) -> impl Iterator<Item = &'static PaperItem
 
 /// The verdicts on all findings of the papers that some records bear on, section by section.
 pub fn verdicts(records: &[Record], texts: &[TextRecord]) -> Vec<FindingVerdict> {
-    let views = views(records, texts);
+    let counted = overlap::counted(records);
+    let views = views(&counted, texts);
     let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
     listed(&views, &judged)
 }

@@ -22,7 +22,7 @@ use crate::report::opening::Headline;
 use crate::report::own::UserStudy;
 use crate::report::sections::ReportSection;
 use crate::report::table::grouped;
-use crate::report::{SectionResults, SettingResults, studies_of};
+use crate::report::{SectionResults, SettingResults, overlap, studies_of};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -64,7 +64,7 @@ pub(super) fn page(
         own_study(&mut html, number, one, &mut numbers);
     }
     not_run(&mut html, missing);
-    method::explain(&mut html);
+    method::explain(&mut html, overlap::remark(records));
     provenance::summary(&mut html, records);
     let _ = write!(html, "</main>\n</div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     html
