@@ -347,14 +347,25 @@ fn setting(
     }
 }
 
-/// A study that no section is about: its results, without findings.
+/// A study that no section is about: its claims, where its file has some, and its results.
 fn own_study(html: &mut String, number: usize, own: &UserStudy<'_>, numbers: &mut ItemNumbers) {
     let name = escaped(own.name);
     let _ = write!(
         html,
         "<section id=\"own-{number}\">\n<p class=\"place\">Own study</p>\n<h2>{name}</h2>\n\
-         <p class=\"method\">Means over seeds. No finding of the papers is tested.</p>\n",
+         <p class=\"method\">{}</p>\n",
+        match own.tested {
+            Some(_) =>
+                "The claims of the study\u{2019}s own file, tested together; below them means over seeds.",
+            None => "Means over seeds. No finding of the papers is tested.",
+        }
     );
+    if let Some(tested) = &own.tested {
+        claims(html, tested);
+        for shown in &tested.settings {
+            setting(html, tested, shown, numbers);
+        }
+    }
     if !own.figure.panels.is_empty() {
         let caption =
             "Each measure over the factor with most levels; other factors are averaged over.";
