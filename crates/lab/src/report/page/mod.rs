@@ -51,7 +51,7 @@ pub(super) fn page(
         escaped(opening.headline.as_ref().map_or("Isogloss report", |headline| &headline.text)),
         draw::STYLE
     );
-    head(&mut html, opening, filled, &mut numbers);
+    head(&mut html, opening, (filled, own), &mut numbers);
     html.push_str("<div class=\"frame\">\n");
     contents(&mut html, opening, filled, own);
     html.push_str("<main id=\"main\">\n");
@@ -74,7 +74,7 @@ pub(super) fn page(
 fn head(
     html: &mut String,
     opening: &PageOpening,
-    filled: &[SectionResults<'_>],
+    (filled, own): (&[SectionResults<'_>], &[UserStudy<'_>]),
     numbers: &mut ItemNumbers,
 ) {
     html.push_str("<header>\n<p class=\"kicker\">Isogloss: cross-lingual structure in masked language models</p>\n");
@@ -85,14 +85,14 @@ fn head(
                 "<h1>{}</h1>\n<p class=\"lead\">{} {}</p>",
                 escaped(text),
                 escaped(details),
-                tally(filled)
+                tally(filled, own)
             );
         }
         None => {
             let _ = writeln!(
                 html,
                 "<h1>Which findings of two papers hold on models trained here</h1>\n<p class=\"lead\">{}</p>",
-                tally(filled)
+                tally(filled, own)
             );
         }
     }
@@ -113,7 +113,7 @@ fn spaces(html: &mut String, opening: &PageOpening, numbers: &mut ItemNumbers) {
 }
 
 /// How many findings hold, fail, are inconclusive or not tested, in a sentence.
-fn tally(filled: &[SectionResults<'_>]) -> String {
+fn tally(filled: &[SectionResults<'_>], own: &[UserStudy<'_>]) -> String {
     let all: Vec<Verdict> = filled
         .iter()
         .flat_map(|one| one.judgements.iter().flatten().flatten())
@@ -121,7 +121,10 @@ fn tally(filled: &[SectionResults<'_>]) -> String {
         .collect();
     let count = |verdict| all.iter().filter(|one| **one == verdict).count();
     if all.len() == count(Verdict::NotTested) {
-        return match filled.iter().any(|one| !one.section.claims.is_empty()) || filled.is_empty() {
+        let tested = own.iter().any(|one| one.tested.is_some());
+        return match filled.iter().any(|one| !one.section.claims.is_empty())
+            || filled.is_empty() && !tested
+        {
             true => "No finding has been tested yet.".to_owned(),
             false => String::new(),
         };
