@@ -268,10 +268,12 @@ impl ConfigKeys<'_> {
     /// What the configuration says of RoPE in a kind of layer, as transformers 5 or 4 wrote it.
     fn rope(&self, kind: &str) -> &Value {
         let new = &self.value["rope_parameters"];
-        match () {
-            () if new[kind].is_object() => &new[kind],
-            () if new.is_object() => new,
-            () => &self.value["rope_scaling"],
+        if new[kind].is_object() {
+            &new[kind]
+        } else if new.is_object() {
+            new
+        } else {
+            &self.value["rope_scaling"]
         }
     }
 

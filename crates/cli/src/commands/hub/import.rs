@@ -101,7 +101,9 @@ pub(crate) fn in_words(summary: &CheckpointSummary) -> String {
     if encoder.language_embeddings {
         let _ = writeln!(text, "languages: {}", encoder.languages.join(", "));
     }
-    if !summary.has_mlm_head {
+    if !summary.has_mlm_head && summary.missing.is_empty() {
+        text += "it predicts no masked tokens; its hidden states serve wherever states are read\n";
+    } else if !summary.has_mlm_head {
         let missing = summary.missing.join(", ");
         let _ =
             writeln!(text, "it has no MLM head, and can do everything else; missing: {missing}");
