@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
@@ -14,15 +14,6 @@ use crate::common::{done, ran, refused};
 
 const HIDDEN: usize = 32;
 const LAYERS: usize = 3;
-
-/// The folder of real data, where one is named.
-fn data() -> Option<PathBuf> {
-    let data = std::env::var_os("ISOGLOSS_DATA").map(PathBuf::from);
-    if data.is_none() {
-        eprintln!("left out: ISOGLOSS_DATA names no folder of real data");
-    }
-    data.map(|data| std::path::absolute(data).unwrap())
-}
 
 /// Numbers that look random, the same every time.
 fn noise(count: usize, seed: u64) -> Vec<f32> {
@@ -96,7 +87,7 @@ fn write_bert(folder: &Path, vocabulary: &Path) {
 /// Liu et al. 2020, §4, on a model that is given: Tables 1 to 4, Figures 7 and 8.
 #[test]
 fn language_shift_of_a_given_model() {
-    let Some(data) = data() else { return };
+    let Some(data) = terms::tests::real_data() else { return };
     let place = TempDir::new().unwrap();
     let folder = place.path();
     write_bert(&folder.join("mbert"), &data.join("vocab/mbert_cased_vocab.txt"));

@@ -123,7 +123,7 @@ fn launch(folder: &Path, flags: &str) -> [Child; 2] {
 fn mpirun_starts_ranks() {
     let found = Command::new("mpirun").arg("--version").stdout(Stdio::null()).status();
     if !found.is_ok_and(|status| status.success()) {
-        eprintln!("LEFT OUT: mpirun_starts_ranks: mpirun (Debian: openmpi-bin) is not installed");
+        terms::tests::left_out("mpirun (Debian: openmpi-bin) is not installed");
         return;
     }
     let folder = with_world();

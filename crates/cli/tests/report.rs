@@ -131,6 +131,69 @@ fn a_report_is_one_page_and_its_figures() {
     assert!(made["missing"].as_array().unwrap().contains(&"window".into()));
 }
 
+/// The study of the book's page about results: its claims are tested in numbers of its own, and in no others.
+#[test]
+fn claims_of_a_study_get_a_verdict_and_a_figure() {
+    let lab = laboratory();
+    let folder = lab.path();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/how-to/results.md");
+    let page = fs::read_to_string(page).unwrap();
+    let file = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    fs::write(folder.join("embeddings.toml"), file).unwrap();
+    let (code, message) = refused(folder, "report embeddings.toml");
+    assert!(
+        code == 2 && message.contains("no results of a study called `embeddings`"),
+        "{message}"
+    );
+
+    let before = json(folder, "report --out before.html")["findings"].clone();
+    // The differences have a spread: without one there is no test.
+    for (condition, score, spread) in
+        [("default", 0.8, 0.3), ("sep-emb", 0.6, 1.0), ("untrained", 0.1, 2.0)]
+    {
+        for (seed, wobble) in [(1, 0.0), (2, 0.01), (3, -0.013)] {
+            let value = score + spread * wobble;
+            let factors = format!(
+                "--factor condition={condition} --factor task=ner --factor role=target --factor language=qab"
+            );
+            printed(
+                folder,
+                &format!(
+                    "results add --study embeddings --measure f1 --value {value} --seed {seed} --scale tiny \
+                     --command eval.py {factors}"
+                ),
+            );
+        }
+    }
+    let done = json(folder, "report embeddings.toml --out page.html --figures figures");
+    let (own, papers): (Vec<&Value>, Vec<&Value>) =
+        done["findings"].as_array().unwrap().iter().partition(|one| one["section"] == "embeddings");
+    let verdicts: Vec<_> = own.iter().map(|one| (&one["verdict"], &one["criterion"])).collect();
+    assert_eq!(verdicts, [(&"holds".into(), &"> 0".into()), (&"holds".into(), &"> 0.5".into())]);
+    assert_eq!(own[0]["quantity"], "value of f1[condition=default] - f1[condition=sep-emb]");
+    let strength = own[1]["strength"].as_str().unwrap();
+    assert!(strength.starts_with("0.74") && strength.ends_with("untrained 0.098"), "{strength}");
+    assert_eq!(papers, before.as_array().unwrap().iter().collect::<Vec<_>>());
+    let page = fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.contains("Separate embeddings transfer less"));
+    assert!(folder.join("figures/own-0-tiny-invented-tested.svg").exists());
+
+    for (from, to, wanted) in [
+        (
+            "condition=sep-emb]\"",
+            "condition=sep]\"",
+            "no result has condition=sep; there are default",
+        ),
+        ("value = \"f1", "value = \"f2", "no result is of the measure `f2`; there are f1"),
+        ("value = \"f1", "value = \"top(f1", "there is no function `top`"),
+        ("> 0.5", "more than .5", "is no criterion"),
+    ] {
+        fs::write(folder.join("embeddings.toml"), file.replacen(from, to, 1)).unwrap();
+        let (code, message) = refused(folder, "report embeddings.toml --out other.html");
+        assert!(code == 2 && message.contains(wanted), "{message}");
+    }
+}
+
 #[test]
 fn every_table_and_figure_is_listed_with_what_it_was_run_on() {
     let lab = laboratory();

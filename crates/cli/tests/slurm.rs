@@ -31,13 +31,15 @@ impl Cluster {
             Command::new("which").arg(program).output().is_ok_and(|o| o.status.success())
         };
         if !["slurmctld", "slurmd", "munged", "sbatch"].into_iter().all(has) {
-            eprintln!("LEFT OUT: Slurm is not installed (Debian: slurm-wlm, munge)");
+            terms::tests::left_out("Slurm is not installed (Debian: slurm-wlm, munge)");
             return None;
         }
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/cluster.sh");
         let started = Command::new(script).arg("start").arg(folder).status().unwrap();
         if !started.success() {
-            eprintln!("LEFT OUT: the cluster could not be started here (Slurm wants to be root)");
+            terms::tests::left_out(
+                "the cluster could not be started here (Slurm wants to be root)",
+            );
             return None;
         }
         Some(Self(folder.to_owned()))
@@ -228,7 +230,9 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
     if with_faults {
         every_fault_has_its_message(&cluster, folder);
     } else {
-        eprintln!("LEFT OUT: signals, preemption and faults of jobs (set ISOGLOSS_SLURM_FAULTS=1)");
+        terms::tests::left_out(
+            "signals, preemption and faults of jobs (set ISOGLOSS_SLURM_FAULTS=1)",
+        );
     }
 }
 
@@ -274,7 +278,7 @@ fn a_full_disk_has_its_message(cluster: &Cluster, folder: &Path) {
         status.is_ok_and(|status| status.success())
     };
     if !mount("mount", "-t tmpfs -o size=600k none") {
-        return eprintln!("LEFT OUT: a full disk: no file system can be mounted here");
+        return terms::tests::left_out("a full disk: no file system can be mounted here");
     }
     let submitted = done(cluster, folder, "study submit mine.toml --slurm --lab disk/lab");
     assert!(submitted["steps"].as_u64() > Some(0));

@@ -171,10 +171,7 @@ impl Table {
 /// On real English, words lie beside their like, and with n-grams beside their other forms.
 #[test]
 fn neighbours_in_real_text_make_sense() {
-    let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
-        eprintln!("left out: ISOGLOSS_DATA is not set");
-        return;
-    };
+    let Some(data) = terms::tests::real_data() else { return };
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     let text = format!("en={}", Path::new(&data).join("text/en.tatoeba.txt.zst").display());

@@ -277,10 +277,7 @@ fn a_run_that_learns_its_vocabulary_prepares_text_by_its_keys() {
 /// Multilingual BERT's pieces on real English and Chinese.
 #[test]
 fn the_pieces_of_multilingual_bert_are_trained_on_real_text() {
-    let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
-        eprintln!("left out: ISOGLOSS_DATA is not set");
-        return;
-    };
+    let Some(data) = terms::tests::real_data() else { return };
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     let real = |file: &str| fs::canonicalize(&data).unwrap().join(file).display().to_string();
@@ -312,10 +309,7 @@ fn the_pieces_of_multilingual_bert_are_trained_on_real_text() {
 /// multilingual BERT's cased vocabulary, and what each has in common with English.
 #[test]
 fn token_sets_of_xnli_are_those_of_the_paper() {
-    let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
-        eprintln!("left out: ISOGLOSS_DATA is not set");
-        return;
-    };
+    let Some(data) = terms::tests::real_data() else { return };
     let data = fs::canonicalize(&data).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| data.join(name).display().to_string();

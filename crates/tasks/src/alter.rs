@@ -202,10 +202,7 @@ mod tests {
     /// Every word is altered by itself, so that a tree of the altered language is one of the original.
     #[test]
     fn real_treebanks_are_altered() {
-        let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
-            eprintln!("left out: ISOGLOSS_DATA is not set");
-            return;
-        };
+        let Some(data) = terms::tests::real_data() else { return };
         let path = Path::new(&data).join("ud/en_ewt-ud-test.conllu");
         let text = std::fs::read_to_string(&path).unwrap();
         let once = altered(Task::Parse, "a.conllu", &text, INVERTED).unwrap();

@@ -28,6 +28,7 @@ mod rows;
 mod scale;
 pub mod strangers;
 mod task;
+pub mod tests;
 
 pub use estimate::{Estimate, wilson};
 pub use fault::{Error, Fault, Result, display_name};

@@ -119,7 +119,7 @@ impl Demo {
                 files::write(&self.out.join(file), picture.svg_in(scheme))?;
             }
         }
-        let page = lab::report::ReportPage::with_spaces(&records, &texts, &pictures);
+        let page = lab::report::ReportPage::with(&records, &texts, &pictures, &[]);
         files::write(&report, page.html)?;
         let encoder = lab::demo::encoder(&lab, &plans[0]).unwrap_or_default();
         let mut text = in_words(&result);

@@ -10,7 +10,8 @@ use serde_json::Value;
 use terms::{Scale, Task};
 
 use super::error::{Error, Result};
-use crate::record::Factors;
+use crate::record::{Factors, Record};
+use crate::report::Claim;
 
 /// Where every key is explained.
 const REMEDY: &str = "`isogloss study keys` explains every key";
@@ -46,6 +47,9 @@ pub struct Study {
     pub alterations: Vec<LanguageAlteration>,
     #[serde(default)]
     pub scales: BTreeMap<Scale, ScaleSettings>,
+    /// Findings of one's own, which `isogloss report FILE.toml` tests.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
 }
 
 fn one_seed() -> Vec<u64> {
@@ -441,6 +445,26 @@ impl Study {
         self.real.as_ref().map_or(Ok(()), |real| real.check(&refuse))
     }
 
+    /// Refuses claims that no number among `records` bears on; `place` is the study's file.
+    pub fn check_claims(&self, place: &str, records: &[Record]) -> Result<()> {
+        let own: Vec<&Record> =
+            records.iter().filter(|record| record.origin.study == self.name).collect();
+        if self.claims.is_empty() || own.is_empty() {
+            let (reason, remedy) = match self.claims.is_empty() {
+                true => ("there are no claims to test".to_owned(), REMEDY.to_owned()),
+                false => (
+                    format!("the laboratory has no results of a study called `{}`", self.name),
+                    format!("run it by `isogloss study run {place}`, or name its --lab"),
+                ),
+            };
+            return Err(Error::definition(place, "claims", reason, remedy));
+        }
+        match self.claims.iter().find_map(|claim| claim.unrecorded(&own)) {
+            Some((reason, remedy)) => Err(Error::definition(place, "claims", reason, remedy)),
+            None => Ok(()),
+        }
+    }
+
     /// Everything that is compared: conditions first, then the other systems.
     pub fn compared(&self) -> Vec<System> {
         let system = |condition: &String| {
@@ -586,7 +610,7 @@ mod tests {
             toml::Value::Array(tables) => tables[0].clone(),
             other => other.clone(),
         };
-        for name in ["systems", "worlds", "alterations", "real", "scales"] {
+        for name in ["systems", "worlds", "alterations", "real", "scales", "claims"] {
             let table = first(&all[name]);
             let table = if name == "scales" { table["tiny"].clone() } else { table };
             keys.extend(table.as_table().unwrap().keys().cloned());

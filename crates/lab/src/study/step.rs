@@ -23,6 +23,9 @@ pub const CPU: &str = "cpu";
 /// Flags that change no result, each with a value.
 const WITHOUT_EFFECT: [&str; 2] = ["--threads", "--jobs"];
 
+/// The command that finds in its output what it would make.
+pub const REPEATABLE: &str = "corpus prepare";
+
 /// How many settings of a grid `transfer` trains side by side on a GPU by itself.
 const SETTINGS_AT_A_TIME: usize = 8;
 
@@ -199,6 +202,20 @@ impl StudyStep {
         let of_args = self.args.iter().filter_map(CommandArg::needs);
         files::limits::is_plain_name(&self.key)
             && self.needs.iter().copied().chain(of_args).all(|need| need.0 < number)
+    }
+
+    /// What it writes into its own folder.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &str> {
+        self.args.iter().filter_map(|arg| match &arg.path {
+            ArgPath::OwnFolder(path) => Some(path.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The words that let it replace what it has written before, where it does not go on from that.
+    pub(super) fn force_words(&self, own: &Path) -> Option<String> {
+        let stands = self.outputs().any(|out| own.join(out).symlink_metadata().is_ok());
+        (stands && self.command.verb != REPEATABLE).then(|| "--force".to_owned())
     }
 
     pub(super) fn renumber(&mut self, new: impl Fn(StepId) -> StepId) {

@@ -657,19 +657,19 @@ impl GridRun<'_> {
         plain: &PredictedFiles<'_>,
         shifted: &PredictedFiles<'_>,
     ) -> Result<()> {
-        let folder = files::NewFolder::instead_of(&self.path(PREDICTIONS))?;
-        let each = |predicted: &PredictedFiles<'_>, how: &str| {
-            predicted.iter().try_for_each(|(set, text)| {
+        let mut written = Vec::new();
+        let mut each = |predicted: &PredictedFiles<'_>, how: &str| {
+            predicted.iter().for_each(|(set, text)| {
                 let file = set.labelled.path().file_name().unwrap_or_default().to_string_lossy();
                 // What is written is not compressed, whatever was read.
                 let file = text::plain_name(&file);
                 let language = set.name.split(':').next().unwrap_or(&set.name);
-                folder.write(&format!("{language}.{how}{file}"), text.as_bytes())
+                written.push((format!("{language}.{how}{file}"), text.clone()));
             })
         };
-        each(plain, "")?;
-        each(shifted, "shifted.")?;
-        Ok(folder.finish()?)
+        each(plain, "");
+        each(shifted, "shifted.");
+        Ok(files::write_recorded(&self.path(PREDICTIONS), &written)?)
     }
 
     fn result(&self, features: &dyn Features, finished: bool) -> Result<TransferResult> {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use encoder::ConfigError;
 use encoder::archive::ArchiveError;
-use files::{FolderLock, checkpoints};
+use files::{FolderKind, FolderLock, checkpoints};
 use ranks::{RankError, Ranks};
 use serde_json::Value;
 use tensor::Device;
@@ -133,6 +133,7 @@ impl Fault for PretrainError {
         match self {
             PretrainError::Input(error) => error.is_usage(),
             PretrainError::Train(error) => error.is_usage(),
+            PretrainError::Files(error) => error.is_usage(),
             PretrainError::Ranks(error) => error.is_usage(),
             PretrainError::Config(_)
             | PretrainError::Occupied(_)
@@ -180,6 +181,37 @@ pub trait Observer {
     fn stop(&self) -> bool;
 }
 
+/// What a run may hold.
+const RUN: FolderKind = FolderKind {
+    mark: PretrainConfig::FILE,
+    files: &[
+        "added.json",
+        "config.json",
+        "corpora/*/corpus.json",
+        "corpora/*/counts.bin",
+        "corpora/*/dev.bin",
+        "corpora/*/test.bin",
+        "corpora/*/train.bin",
+        "events.out.tfevents.#.#",
+        "metrics.jsonl",
+        "model.safetensors",
+        "probes/*/#.npz",
+        "probes/*/pairs.tsv",
+        "snapshots/#.safetensors",
+        "state.previous.safetensors",
+        "state.safetensors",
+        "summary.json",
+        "tokenizer.*.json",
+        "tokenizer.json",
+        "vocabulary/isogloss.b3",
+        "vocabulary/simplified.tsv",
+        "vocabulary/subwords.tsv",
+        "vocabulary/tokenizer.*.json",
+        "vocabulary/tokenizer.json",
+        "vocabulary/vocabulary.json",
+    ],
+};
+
 /// Begins a run in `folder`, which must be new or empty or, with `force`, hold a run, which is replaced. Where it is shared with
 /// other ranks, this is rank 0, and they [`follow`].
 pub fn begin(
@@ -200,7 +232,7 @@ pub fn begin(
     let lock = FolderLock::take(folder)?;
     check_vacant(config, folder, force)?;
     if force {
-        lock.clear(PretrainConfig::FILE);
+        lock.clear(&RUN);
     }
     let new = lock.is_empty();
     let written = files::write(&folder.join(PretrainConfig::FILE), config.to_toml());
@@ -212,7 +244,7 @@ pub fn begin(
         Err(error) => {
             // Nothing was learned yet; left behind, it would only stand in the way of the mended command.
             if new {
-                lock.discard(PretrainConfig::FILE);
+                lock.discard(&RUN);
             }
             Err(error)
         }
@@ -247,7 +279,7 @@ fn check_vacant(config: &PretrainConfig, folder: &Path, force: bool) -> Result<(
     let there = |name: &str| folder.join(name).is_file();
     let learned = checkpoints::exists(&folder.join(run::STATE)) || there(PretrainSummary::FILE);
     match PretrainConfig::read(folder) {
-        Ok(_) if force => Ok(()),
+        Ok(_) if force => Ok(RUN.refuse_others(folder)?),
         Ok(begun) if !learned && begun == *config => Ok(()),
         Ok(_) if !learned => Err(PretrainError::Unstarted(folder.to_owned())),
         _ => Err(PretrainError::Occupied(folder.to_owned())),

@@ -1,7 +1,7 @@
 //! The output folder: built aside and moved into place whole, so that it is never half there.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl OutputFolder {
     /// Prepares to fill `target`, which must not exist, be empty, or, with `force`, be a world.
     pub(crate) fn open(target: &Path, force: bool) -> Result<Self, Error> {
         refuse_occupied(target, force)?;
-        Ok(Self { draft: NewFolder::instead_of(target)?, records: Vec::new() })
+        Ok(Self { draft: NewFolder::instead_of(target, refuse_foreign)?, records: Vec::new() })
     }
 
     pub(crate) fn file(&self, record: FileRecord) -> Result<OutputFile, Error> {
@@ -120,25 +120,14 @@ impl OutputFile {
 }
 
 /// Refuses to take away, with a world, what the world did not make.
-fn refuse_foreign(target: &Path) -> Result<(), Error> {
-    let files = Manifest::read(target)?.files;
-    let mut own: HashSet<PathBuf> = files.iter().map(|file| target.join(&file.path)).collect();
-    own.extend([target.join(MANIFEST), target.join("world.toml")]);
-    let mut folders = vec![target.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).at(&folder, "read")? {
-            let entry = entry.at(&folder, "read")?;
-            let path = entry.path();
-            // Of a folder, what is in it counts.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(path);
-            } else if !own.contains(&path) {
-                let reason = "was not made with the world that stands there";
-                return Err(error::occupied(&path, reason, "move it away first"));
-            }
-        }
-    }
-    Ok(())
+fn refuse_foreign(target: &Path) -> files::Result<()> {
+    let files = Manifest::read(target).map_or_else(|_| Vec::new(), |manifest| manifest.files);
+    let own: HashMap<&str, &str> =
+        files.iter().map(|file| (file.path.as_str(), file.blake3.as_str())).collect();
+    files::refuse_others(target, |name, path| match own.get(name) {
+        Some(digest) => files::has_digest(path, digest),
+        None => name == MANIFEST && !own.is_empty(),
+    })
 }
 
 fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
@@ -154,7 +143,7 @@ fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
         return Ok(());
     }
     match (target.join(MANIFEST).is_file() && target.join("world.toml").is_file(), force) {
-        (true, true) => refuse_foreign(target),
+        (true, true) => Ok(refuse_foreign(target)?),
         (true, false) => {
             let reason = format!("{} already holds a world", target.display());
             let remedy = "name another folder, or set `force` to replace it";

@@ -70,9 +70,10 @@ impl Import {
         let checkpoint = hub::open(&self.folder, &device)?;
         let seconds = start.elapsed().as_secs_f64();
         let (summary, fingerprint) = (checkpoint.summary.clone(), checkpoint.fingerprint.clone());
-        PretrainedModel::from(checkpoint).save(&self.out, self.force)?;
+        let draft = PretrainedModel::from(checkpoint).draft(&self.out, self.force)?;
         let note = ImportNote { from: model_name(&self.folder) };
-        files::write(&self.out.join(IMPORTED), serde_json::to_string(&note)? + "\n")?;
+        draft.write(IMPORTED, (serde_json::to_string(&note)? + "\n").as_bytes())?;
+        draft.finish()?;
         let mut text = in_words(&summary);
         let _ = writeln!(text, "read in {seconds:.2} s, written to {}", self.out.display());
         let result = ImportResult { summary, fingerprint, seconds, out: self.out };

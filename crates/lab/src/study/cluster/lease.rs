@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::study::error::Result;
 
 /// The file of a lease in a step's folder.
-pub(in crate::study) const LEASE: &str = "lease";
+const LEASE: &str = "lease";
 /// How often a holder renews its lease, and after how long without it has expired: six renewals missed.
 const RENEWAL: Duration = Duration::from_secs(20);
 const EXPIRY: Duration = Duration::from_secs(120);

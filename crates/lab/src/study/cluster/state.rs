@@ -16,7 +16,7 @@ use crate::study::runner::{CommandEnd, StepRunner};
 use crate::study::step::StepId;
 
 /// Why a step's last attempt failed, in its folder.
-const FAILURE: &str = "failure.json";
+pub(in crate::study) const FAILURE: &str = "failure.json";
 /// How long after a command's end a signal that reached both is waited for.
 const POLL: Duration = Duration::from_millis(500);
 
