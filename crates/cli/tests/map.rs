@@ -173,7 +173,7 @@ fn maps_of_sentences_and_words() {
     assert!(drawn.contains(">chien<") && !drawn.contains(">sun<"), "{drawn}");
     done(folder, &format!("{words} --out words.csv"));
     assert_eq!(fs::read_to_string(folder.join("words.csv")).unwrap().lines().count(), 8);
-    refused(folder, "map --model run --out v.svg", 2, "give --model with --text");
+    refused(folder, "map --model run --out v.svg", 2, "give sentences: --text or --parallel");
 }
 
 /// A Hugging Face folder has no saved states: its figures are of the text that it is given.

@@ -578,7 +578,7 @@ fn commands_that_have_a_device_are_told_which() {
 fn a_plan_knows_how_many_updates_there_are() {
     let place = TempDir::new().unwrap();
     let seconds = |pretrain: &str| {
-        let words = format!("study plan demo --device {CPU} --pretrain {pretrain}");
+        let words = format!("study plan demo --device {CPU} --pretrain '{pretrain}'");
         let plan = done(place.path(), &words);
         let steps = plan["steps"].as_array().unwrap().iter();
         let pretrainings = steps.filter(|step| verb(step) == Some("pretrain"));

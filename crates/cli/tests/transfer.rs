@@ -586,7 +586,7 @@ fn special_tokens_may_be_separate() {
         done(folder, &format!("{flags} --out {out} --set encoder.separate={separate}"));
         done(folder, &["inspect", out])
     };
-    let (shared, separate) = (train("shared", "none"), train("separate", "positions, specials"));
+    let (shared, separate) = (train("shared", "none"), train("separate", "'positions, specials'"));
     let rows = |inspected: &Value| inspected["encoder"]["vocabulary"].as_u64().unwrap();
     // Five special tokens of the second language.
     assert_eq!(rows(&separate), rows(&shared) + 5);

@@ -41,16 +41,17 @@ impl Typed for str {
     fn words(&self) -> Vec<String> {
         let (mut words, mut quoted, mut open) = (Vec::new(), false, false);
         for c in self.chars() {
+            if c.is_whitespace() && !quoted {
+                open = false;
+                continue;
+            }
+            if !open {
+                words.push(String::new());
+                open = true;
+            }
             match c {
                 '\'' => quoted = !quoted,
-                _ if c.is_whitespace() && !quoted => open = false,
-                _ => {
-                    if !open {
-                        words.push(String::new());
-                        open = true;
-                    }
-                    words.last_mut().expect("a word that was begun").push(c);
-                }
+                _ => words.last_mut().expect("a word that was begun").push(c),
             }
         }
         words

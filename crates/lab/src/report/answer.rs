@@ -59,7 +59,6 @@ fn stated(section: &ReportSection, lines: &[Judgement]) -> String {
     }
 }
 
-/// With a capital letter.
 pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())

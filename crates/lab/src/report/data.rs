@@ -46,7 +46,6 @@ impl fmt::Display for ReportSetting {
     }
 }
 
-/// The records of one setting.
 pub(super) struct SettingView<'a> {
     pub(super) setting: ReportSetting,
     records: Vec<&'a Record>,
@@ -111,7 +110,6 @@ impl<'a> SettingView<'a> {
         StudyData { records, texts: texts.collect(), depth }
     }
 
-    /// The records of one study.
     pub(super) fn study(&self, name: &str) -> StudyData<'a> {
         self.studies(&[name])
     }
@@ -139,7 +137,6 @@ impl<'a> StudyData<'a> {
         }
     }
 
-    /// The records with a level of a factor.
     pub(super) fn only(&self, factor: &str, level: &str) -> StudyData<'a> {
         self.filtered(|factors| factors.get(factor).is_some_and(|own| own == level))
     }
@@ -247,14 +244,12 @@ impl StudyData<'_> {
         found.into_iter().cloned().collect()
     }
 
-    /// The numbered layers of a measure.
     pub(super) fn layers(&self, measure: &str) -> Vec<String> {
         let mut layers = self.levels(&[measure], "layer", &[]);
         layers.retain(|layer| layer.parse::<u32>().is_ok());
         layers
     }
 
-    /// The observations of each layer, as candidates.
     pub(super) fn by_layer(&self, measure: &str, factors: &FactorFilter<'_>) -> Vec<Observations> {
         let of =
             |layer: String| self.observations(measure, &[factors, &[("layer", &layer)]].concat());

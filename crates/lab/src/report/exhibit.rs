@@ -33,36 +33,29 @@ impl From<&str> for ItemPlace {
 pub(super) struct CaptionedItem {
     /// The tables and figures of a paper that it replicates.
     pub(super) place: ItemPlace,
-    /// What it shows.
     pub(super) caption: String,
     pub(super) content: ItemContent,
     /// It is the same in every setting, and shown in the first alone.
     pub(super) once: bool,
 }
 
-/// A figure or a table.
 pub(super) enum ItemContent {
     Figure(Figure),
     Table(ReportTable),
     Sentences(Vec<TokenSentence>),
 }
 
-/// A table.
 #[derive(Default)]
 pub(super) struct ReportTable {
     /// Headers that span several columns; may be empty.
     pub(super) groups: Vec<(String, usize)>,
-    /// A header for each column.
     pub(super) heads: Vec<String>,
     pub(super) rows: Vec<Vec<TableCell>>,
 }
 
-/// A cell of a table.
 #[derive(Clone)]
 pub(super) enum TableCell {
-    /// The name of a row.
     Name(String),
-    /// Text.
     Text(String),
     /// Our mean with its interval and n.
     Ours(Option<Estimate>),
@@ -79,7 +72,6 @@ impl ReportTable {
         Self { heads: heads.iter().map(|&head| head.to_owned()).collect(), ..Self::default() }
     }
 
-    /// Whether it has no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -130,7 +122,6 @@ impl CaptionedItem {
         Self { once: true, ..self }
     }
 
-    /// Whether it has nothing to show.
     pub(super) fn is_empty(&self) -> bool {
         match &self.content {
             ItemContent::Figure(figure) => figure.panels.is_empty(),

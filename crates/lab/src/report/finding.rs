@@ -30,15 +30,10 @@ const FEWEST_SEEDS: usize = 3;
 
 /// A finding of a paper, with the criterion that tests it.
 pub(super) struct PaperClaim {
-    /// The finding, as a sentence.
     pub(super) finding: &'static str,
-    /// Where the paper states it.
     pub(super) place: &'static str,
-    /// The paper's own numbers.
     pub(super) paper: &'static (dyn Fn() -> String + Send + Sync),
-    /// The quantity that tests it.
     pub(super) quantity: &'static str,
-    /// The criterion.
     pub(super) criterion: Criterion,
     /// The quantity in our results: a line for each task, pair or model that it is about.
     pub(super) measure: &'static (dyn Fn(&SettingView<'_>) -> Vec<ClaimLine> + Send + Sync),
@@ -47,11 +42,8 @@ pub(super) struct PaperClaim {
 /// Where a finding puts its quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Criterion {
-    /// Greater than a bound.
     Above(f64),
-    /// Less than a bound.
     Below(f64),
-    /// Between two bounds.
     Within(f64, f64),
     /// A significant rank correlation, or a difference of two, by permutations of what is ranked.
     Ranks,
@@ -116,7 +108,6 @@ impl ClaimLine {
         Self { of: of.into(), evidence, controls: Vec::new(), paper: None }
     }
 
-    /// With a control.
     pub(super) fn against(mut self, control: Control) -> Self {
         self.controls.push(control);
         self
@@ -134,7 +125,6 @@ impl ClaimLine {
     }
 }
 
-/// A quantity in our results.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Evidence {
     /// The quantity, seed by seed; may be empty.
@@ -147,7 +137,6 @@ pub(super) enum Evidence {
         symbol: &'static str,
         /// The correlation and its p-values.
         test: RankTest,
-        /// The number of items that are ranked.
         n: usize,
         /// The number of seeds behind each of them.
         seeds: usize,
@@ -158,11 +147,9 @@ pub(super) enum Evidence {
     Void(&'static str),
     /// There are no other seeds to select the layer, weight or system by.
     OneSeed,
-    /// There are no results for it.
     Nothing,
 }
 
-/// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The quantity meets the criterion.
@@ -175,11 +162,8 @@ pub(super) enum Verdict {
     NotMeasured,
     /// There is no spread, or there are too few units, to judge by.
     NoTest,
-    /// Two seeds.
     TwoSeeds,
-    /// One seed.
     OneSeed,
-    /// There are no results.
     NotTested,
 }
 
@@ -236,7 +220,6 @@ impl Verdict {
     }
 }
 
-/// A verdict with the numbers behind it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judgement {
     pub(super) verdict: Verdict,
@@ -404,7 +387,6 @@ fn of_evidence(criterion: Criterion, evidence: &Evidence) -> Tested {
     }
 }
 
-/// The verdict of too few seeds.
 fn few(seeds: usize) -> Option<Verdict> {
     match seeds {
         0 => Some(Verdict::NotTested),
@@ -451,7 +433,6 @@ fn of_seeds(
     (None, strength, Some(p))
 }
 
-/// The bounds of a criterion.
 pub(super) fn bounds(criterion: Criterion) -> Vec<f64> {
     match criterion {
         Criterion::Above(bound) | Criterion::Below(bound) => vec![bound],
@@ -460,7 +441,6 @@ pub(super) fn bounds(criterion: Criterion) -> Vec<f64> {
     }
 }
 
-/// The criterion as it is printed.
 pub(super) fn printed(criterion: Criterion) -> String {
     match criterion {
         Criterion::Above(bound) => format!("> {}", plain(bound)),

@@ -36,37 +36,28 @@ use self::exhibit::{CaptionedItem, ItemContent};
 use self::finding::{ClaimLine, Evidence, Judgement, PaperClaim, assess, judge};
 use self::sections::ReportSection;
 
-/// A report.
 #[derive(Debug)]
 pub struct ReportPage {
-    /// The page.
     pub html: String,
-    /// Every figure of the page.
     pub figures: Vec<Figure>,
-    /// The verdicts, for programs.
     pub findings: Vec<FindingVerdict>,
     /// The tables and figures of the papers that it shows.
     pub items: Vec<&'static PaperItem>,
-    /// Studies of the papers without results.
     pub missing: Vec<&'static str>,
 }
 
 /// Whether a finding of a paper holds in one setting: one line of it, where the paper speaks of several tasks or pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FindingVerdict {
-    /// The section of the report.
     pub section: &'static str,
-    /// The finding, as a sentence.
     pub finding: &'static str,
     /// The task, pair or model that this line is about; empty where there is one line.
     pub of: String,
-    /// Where the paper states it.
     pub place: &'static str,
     /// The paper's own number of this line, or its numbers in all.
     pub paper: String,
     /// Scale and kind of languages.
     pub setting: String,
-    /// The quantity that tests it.
     pub quantity: &'static str,
     /// The criterion, such as `> 0`.
     pub criterion: String,
@@ -84,7 +75,6 @@ pub(crate) fn setting_of(record: &Record) -> Option<String> {
     ReportSetting::of(record).map(|setting| setting.to_string())
 }
 
-/// A section with our results.
 struct SectionResults<'a> {
     section: &'static ReportSection,
     /// For each claim and each setting, a judgement for each line.
@@ -94,14 +84,12 @@ struct SectionResults<'a> {
     answering: Option<usize>,
 }
 
-/// A section in one setting.
 struct SettingResults<'a> {
     view: &'a SettingView<'a>,
     exhibits: Vec<CaptionedItem>,
 }
 
 impl ReportPage {
-    /// The report of all records of a store.
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
         Self::with(records, texts, &[], &[])
     }
@@ -203,7 +191,6 @@ const OPENING: &str = "A bilingual encoder beside an untrained one of the same a
 /// The judgements of one setting, by section and number of the claim.
 type SettingJudgements = BTreeMap<(&'static str, usize), Vec<Judgement>>;
 
-/// The judgements of all sections in each setting.
 fn all_judged(views: &[SettingView<'_>]) -> Vec<SettingJudgements> {
     views.iter().map(|view| judged(view, &sections::ALL)).collect()
 }

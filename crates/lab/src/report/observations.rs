@@ -104,7 +104,6 @@ pub(super) fn chosen_by_others(choices: &[Observations]) -> Observations {
     Observations(keys.into_iter().filter_map(chosen).collect())
 }
 
-/// One number for each seed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SeedSample(pub(super) BTreeMap<u64, f64>);
 

@@ -21,7 +21,6 @@ struct MainSystem<'a> {
     data: StudyData<'a>,
     /// The factor and level that choose its records.
     chosen: (&'static str, &'static str),
-    /// Whether its vocabularies are disjoint.
     disjoint: bool,
 }
 

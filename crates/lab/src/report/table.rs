@@ -80,7 +80,6 @@ impl ReportTable {
     }
 }
 
-/// A table in HTML.
 pub(super) fn rows(table: &ReportTable) -> String {
     let usual = table.usual_seeds();
     let mut html = String::from("<table>\n<thead>");

@@ -26,11 +26,8 @@ use crate::record::Factors;
 
 /// What is extracted from a step's result, and the factors of its records.
 pub struct Extraction {
-    /// The step.
     pub step: StepId,
-    /// How its result is read.
     pub extractor: Extractor,
-    /// The seed that the records belong to.
     pub seed: u64,
     /// What the records depend on; the extractor adds more.
     pub factors: Factors,
@@ -40,19 +37,9 @@ pub struct Extraction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extractor {
     /// `transfer`: the score of each test language.
-    Transfer {
-        /// The task.
-        task: Task,
-        /// The language that was trained in.
-        source: String,
-    },
+    Transfer { task: Task, source: String },
     /// `transfer` with a shift: the scores without and with it.
-    ShiftedTransfer {
-        /// The task.
-        task: Task,
-        /// The language that was trained in.
-        source: String,
-    },
+    ShiftedTransfer { task: Task, source: String },
     /// `retrieve`: P@1 by layer: raw, centred and aligned; the mean of both directions.
     Retrieval,
     /// `align words` with a map.
@@ -90,34 +77,23 @@ pub enum Extractor {
     Vocabulary,
 }
 
-/// A number of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// What was measured.
     pub measure: String,
-    /// What it depends on.
     pub factors: Factors,
-    /// The number.
     pub value: f64,
 }
 
-/// A text of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextSample {
-    /// What it is.
     pub name: String,
-    /// What it depends on.
     pub factors: Factors,
-    /// The text.
     pub text: String,
 }
 
-/// All that is extracted from a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepResults {
-    /// Numbers.
     pub measurements: Vec<Measurement>,
-    /// Texts.
     pub texts: Vec<TextSample>,
     /// What exactly was computed.
     pub signature: String,
@@ -184,7 +160,6 @@ impl Extractor {
     }
 }
 
-/// A result as its type.
 fn parse<T: DeserializeOwned>(result: &Value) -> Result<T, Mismatch> {
     T::deserialize(result).map_err(|error| error.to_string())
 }
@@ -193,7 +168,6 @@ fn missing(field: &str) -> Mismatch {
     format!("missing field `{field}`")
 }
 
-/// Collects the records of one result.
 struct ResultCollector<'a> {
     results: StepResults,
     factors: &'a Factors,

@@ -34,27 +34,21 @@ const PRINTED: &str = "printed.json";
 /// The exit code of a command that was used wrongly.
 const USED_WRONGLY: i32 = 2;
 
-/// How the command of a step ended.
 pub(super) enum CommandEnd {
     /// Another process had completed the step.
     Cached,
-    /// It succeeded.
     Completed {
-        /// How long it took.
         seconds: f64,
         /// The most memory that it held, in bytes, where that is known.
         peak_memory: Option<u64>,
     },
-    /// It failed.
     Failed {
-        /// Why.
         reason: String,
         /// Whether it may succeed where it has the machine for itself: not if it was used wrongly.
         again: bool,
     },
 }
 
-/// One step being run.
 pub(super) struct StepRunner<'a> {
     pub(super) lab: &'a Laboratory,
     /// The steps of its plan, to which it and those that it depends on belong.

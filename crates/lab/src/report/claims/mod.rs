@@ -32,7 +32,6 @@ pub struct Claim {
     /// The quantity in words; that of the value where there are none.
     #[serde(default)]
     pub quantity: String,
-    /// The quantity.
     pub value: Value,
     /// What it is about, and its controls: levels of factors.
     #[serde(default, rename = "where")]
@@ -57,7 +56,6 @@ pub struct Claim {
 pub enum Each {
     /// Pairs of languages, where there are several.
     Pair,
-    /// Tasks with scores.
     Task,
     /// Distances of invented languages, where there are several.
     Distance,
@@ -69,7 +67,6 @@ pub enum Each {
 pub struct ClaimControl {
     /// What it is, such as `untrained`.
     pub name: String,
-    /// Its quantity.
     pub value: Value,
     /// What must be greater than it; the claim's own quantity, on the side of its criterion, where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

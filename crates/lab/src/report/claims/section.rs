@@ -9,7 +9,6 @@ use crate::report::finding::signed;
 use crate::report::sections::{ReportSection, ShowSection};
 use crate::study::Study;
 
-/// A section's file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SectionFile {

@@ -102,7 +102,6 @@ impl Value {
         }
     }
 
-    /// The measures that it reads.
     pub(super) fn measures(&self) -> Vec<&str> {
         let names = self.root.leaves().into_iter().flat_map(|leaf| &leaf.measures);
         names.map(String::as_str).collect()

@@ -27,14 +27,12 @@ use crate::report::{SectionResults, SettingResults, overlap, studies_of};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The first screen.
 pub(super) struct PageOpening {
     pub(super) headline: Option<Headline>,
     /// Pictures of spaces; the first is the one below the headline.
     pub(super) spaces: Vec<SpaceFigure>,
 }
 
-/// The whole page.
 pub(super) fn page(
     opening: &PageOpening,
     filled: &[SectionResults<'_>],

@@ -22,7 +22,6 @@ fn distances<'a>(data: &StudyData<'a>, measure: &str) -> Vec<(String, StudyData<
     levels.iter().map(of).collect()
 }
 
-/// A pair at a distance, in words.
 fn pair_at(pair: &str, distance: &str) -> String {
     let pair = pair_name(pair);
     if distance.is_empty() { pair } else { format!("{pair}, {distance}") }

@@ -40,7 +40,6 @@ pub(in crate::report) const DEMO: ReportSection = ReportSection {
     show: &show,
 };
 
-/// The panels of the figure.
 #[derive(Clone, Copy, PartialEq)]
 enum DemoPanel {
     Retrieval,

@@ -131,7 +131,6 @@ fn decrease_line(data: &StudyData<'_>, task: Task) -> ClaimLine {
         .paper(paper)
 }
 
-/// Conditions that are shown, in their order.
 const CONDITIONS: [&str; 6] =
     ["default", "default-anchors", "no-anchors", "extra-anchors", "sep-emb-l1-6", "untrained"];
 
@@ -182,7 +181,6 @@ fn encoders(data: &StudyData<'_>) -> Vec<String> {
     names
 }
 
-/// The observations of one of them.
 fn of_encoder(
     data: &StudyData<'_>,
     encoder: &str,

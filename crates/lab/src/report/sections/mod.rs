@@ -34,9 +34,7 @@ use super::finding::PaperClaim;
 pub(super) struct ReportSection {
     /// An identifier of letters and hyphens, which its figures begin with.
     pub(super) id: &'static str,
-    /// The question.
     pub(super) title: &'static str,
-    /// Where the papers discuss it.
     pub(super) place: &'static str,
     /// The studies that its records come from.
     pub(super) studies: &'static [&'static str],

@@ -15,7 +15,6 @@ use crate::report::data::{FactorFilter, StudyData};
 use crate::report::finding::{ClaimLine, Control, Evidence};
 use crate::report::observations::{Observations, SeedSample, chosen_by_others};
 
-/// The measures of all tasks.
 pub(super) fn measures() -> Vec<&'static str> {
     let mut measures: Vec<&str> = Task::all().map(Task::measure).collect();
     measures.sort_unstable();
@@ -23,7 +22,6 @@ pub(super) fn measures() -> Vec<&'static str> {
     measures
 }
 
-/// The tasks that a study has numbers of.
 pub(in crate::report) fn measured_tasks(data: &StudyData<'_>) -> Vec<Task> {
     let measured = |task: &Task| data.mean(task.measure(), &[("task", task.name())]).is_some();
     Task::all().filter(measured).collect()
@@ -41,7 +39,6 @@ pub(super) fn tasks_of_paper() -> impl Iterator<Item = Task> {
 /// For claims that a paper shows in a figure only.
 pub(super) const NOT_PRINTED: fn() -> String = || "shown in a figure, without numbers".to_owned();
 
-/// The pairs of Conneau et al. 2020.
 const PAIRS: [&str; 4] = ["en-fr", "en-de", "en-ru", "en-zh"];
 
 /// The second language of `en-fr`.

@@ -162,7 +162,6 @@ fn similar(data: &StudyData<'_>, measure: &str, layer: Option<&str>) -> Observat
     }
 }
 
-/// The zero-shot transfer of each encoder.
 fn transfer(data: &StudyData<'_>, task: Task) -> Observations {
     let scores = [("task", task.name()), ("role", "target")];
     data.observations(task.measure(), &scores).dropped("language")
@@ -184,7 +183,6 @@ fn of(data: &StudyData<'_>, measure: &str, layer: Option<&str>, task: Option<Tas
     SeedSample(of_seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
 }
 
-/// The mean over the levels of a factor.
 fn mean_over(observations: Observations, factor: &str) -> Observations {
     let mut sums: BTreeMap<(u64, Factors), (f64, f64)> = BTreeMap::new();
     for ((seed, mut factors), value) in observations.0 {

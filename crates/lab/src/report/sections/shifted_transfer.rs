@@ -113,7 +113,6 @@ const ROWS: [(&str, &str); 3] = [
     ("last-n-shift", "upper layers, shifted"),
 ];
 
-/// Target scores of a row.
 fn scores(data: &StudyData<'_>, row: &str, task: Task) -> Observations {
     let factors = [("row", row), ("role", "target"), ("task", task.name())];
     data.observations(task.measure(), &factors)

@@ -197,7 +197,6 @@ impl Ability {
         }
     }
 
-    /// The measure that verdicts rest on.
     fn measure(self, data: &StudyData<'_>) -> &'static str {
         match self {
             Self::Words => of_different(data, "mrr"),
@@ -236,7 +235,6 @@ fn both(data: &StudyData<'_>, ability: Ability, size: &str) -> [Vec<Observations
     [STATICS.map(of).to_vec(), vec![of("encoder")]]
 }
 
-/// The encoder with a window.
 fn encoder(data: &StudyData<'_>, ability: Ability, size: &str, window: &str) -> Observations {
     scores(data, ability, "encoder", &[("size", size), ("window", window)])
 }

@@ -55,7 +55,6 @@ pub(super) fn ranks(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>
     }
 }
 
-/// Tasks, and all of them together.
 fn columns() -> Vec<(String, Option<Task>)> {
     let tasks = tasks_of_paper().map(|task| (task.title().to_owned(), Some(task)));
     tasks.chain([("all tasks".to_owned(), None)]).collect()
