@@ -314,6 +314,9 @@ fn json_is_as_described(folder: &Path) {
 /// Every command of the tutorials runs, in the order of the book and in one folder.
 #[test]
 fn tutorials_run_as_they_are_written() {
+    if !terms::tests::slow() {
+        return;
+    }
     let source = root().join("docs/src");
     let summary = fs::read_to_string(source.join("SUMMARY.md")).unwrap();
     let tutorials: Vec<String> =

@@ -669,6 +669,9 @@ fn nothing_is_written_to_a_run() {
 /// Connections that say a byte now and then, with the token or without it, keep nobody out, and end.
 #[test]
 fn slow_connections_neither_fill_the_table_nor_last() {
+    if !terms::tests::slow() {
+        return;
+    }
     let server = Served::start(RUNS.path(), "run");
     let connect = || TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let drip = |mut stream: TcpStream| {
@@ -729,6 +732,9 @@ fn an_export_of_a_laboratory_has_its_studies() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_export_without_the_memory_for_it_says_so() {
+    if !terms::tests::slow() {
+        return;
+    }
     let place = TempDir::new().unwrap();
     let run = RUNS.path().join("run");
     let mut failed = 0;

@@ -189,7 +189,8 @@ fn words_have_vectors_in_and_out_of_context() {
         assert_eq!(means["sentences"], 500);
     }
     let files: Vec<_> = fs::read_dir(folder.join("w-qaa")).unwrap().collect();
-    assert_eq!(files.len(), 2);
+    assert_eq!(files.len(), 2 + 1, "of two layers, and their record");
+
     let align = "align words --source w-qab/layer-0.vec --target w-qaa/layer-0.vec --cutoff 500";
     let dictionaries = "--dictionary world/muse/qab-qaa.0-5000.txt --test-dictionary world/muse/qab-qaa.5000-6500.txt";
     let found = done(folder, &format!("{align} {dictionaries} --save-map w.npy --refine 2"));

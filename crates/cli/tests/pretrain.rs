@@ -29,6 +29,9 @@ fn same(folder: &Path, file: &str) -> bool {
 
 #[test]
 fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
+    if !terms::tests::slow() {
+        return;
+    }
     let folder = with_world();
     let whole = isogloss(folder.path(), &format!("{RUN} --out whole --json"));
     assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));

@@ -162,6 +162,9 @@ fn kill_one(folder: &Path, run: &str, killed: usize, flags: &str) -> Output {
 
 #[test]
 fn a_rank_that_dies_stops_the_others_and_the_run_resumes_with_another_number() {
+    if !terms::tests::slow() {
+        return;
+    }
     let folder = with_world();
     let path = folder.path();
     run(path, "--out plain");

@@ -125,6 +125,9 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
 
 #[test]
 fn a_study_that_is_killed_goes_on() {
+    if !terms::tests::slow() {
+        return;
+    }
     let place = TempDir::new().unwrap();
     let folder = place.path();
     study(folder, "");
@@ -428,6 +431,9 @@ fn steps_side_by_side_give_the_same_records() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_step_that_is_killed_beside_another_is_run_again() {
+    if !terms::tests::slow() {
+        return;
+    }
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "300");
@@ -454,6 +460,9 @@ fn a_step_that_is_killed_beside_another_is_run_again() {
 
 #[test]
 fn a_step_outlives_its_runner() {
+    if !terms::tests::slow() {
+        return;
+    }
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "400");

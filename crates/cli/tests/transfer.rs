@@ -38,6 +38,9 @@ const GRID: &str = "--model run --lr 1e-3,2e-3 --epochs 2 --seeds 1,2 --limit 60
 
 #[test]
 fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
+    if !terms::tests::slow() {
+        return;
+    }
     let folder = MADE.path();
     let whole = done(folder, &transfer("ner", "whole", GRID));
     assert_eq!(whole["settings"].as_array().unwrap().len(), 4);

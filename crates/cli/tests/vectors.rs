@@ -298,7 +298,7 @@ fn formats_are_converted_there_and_back() {
 fn a_killed_run_goes_on_to_the_same_bytes() {
     let place = place();
     let folder = place.path();
-    let flags = |out| train("word2vec", &format!("--dim 64 --epochs 200 --out {out}"));
+    let flags = |out| train("word2vec", &format!("--dim 64 --epochs 30 --out {out}"));
     done(folder, &flags("unbroken.vec"));
     let (state, out) = (folder.join("killed.vec.state"), folder.join("killed.vec"));
     // One that ends before it can be killed is begun again.

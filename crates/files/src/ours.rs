@@ -179,15 +179,15 @@ pub(crate) fn record(folder: &Path) -> Result<()> {
     crate::write(&folder.join(RECORD), record)
 }
 
-/// Writes files into a folder, with a record of them; what else is there stays.
+/// Writes files into a folder, with a record of them; what else is there stays. The record comes first: whatever a kill or a full
+/// disk leaves of them is known to be ours.
 pub fn write_recorded(folder: &Path, files: &[(String, String)]) -> Result<()> {
     fs::create_dir_all(folder).at(folder, "make the folder")?;
-    let mut record = String::new();
-    for (name, text) in files {
-        crate::write(&folder.join(name), text)?;
-        record += &format!("{}  {name}\n", blake3::hash(text.as_bytes()).to_hex());
-    }
-    crate::write(&folder.join(RECORD), record)
+    let line = |(name, text): &(String, String)| {
+        format!("{}  {name}\n", blake3::hash(text.as_bytes()).to_hex())
+    };
+    crate::write(&folder.join(RECORD), files.iter().map(line).collect::<String>())?;
+    files.iter().try_for_each(|(name, text)| crate::write(&folder.join(name), text))
 }
 
 /// Refuses a folder that holds anything but what its record names, as it was written.

@@ -29,7 +29,7 @@ const LIST: &str = "pack.json";
 const RECORDS: &str = "records.json";
 const STEPS: &str = "steps";
 /// Files of a step that are kept beside its result where they are small.
-const KEPT: [&str; 2] = ["run/metrics.jsonl", "transfer/metrics.jsonl"];
+pub(super) const KEPT: [&str; 2] = ["run/metrics.jsonl", "transfer/metrics.jsonl"];
 const SMALL: u64 = 256 << 10;
 /// How hard Zstandard tries, and the logarithm of how far back it looks: results of steps are alike.
 const LEVEL: i32 = 15;

@@ -20,6 +20,7 @@ use terms::memory;
 use super::cluster::{FAILURE, Holder, Lease, LeaseWatch};
 use super::error::{Error, Result};
 use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
+use super::pack::KEPT;
 use super::run::RunOptions;
 use super::step::{StepId, StudyStep};
 
@@ -208,10 +209,15 @@ impl StepRunner<'_> {
             [out.into(), previous, state.into()]
         });
         let own = [RESULT, STEP, PRINTED, FAILURE].map(PathBuf::from).into_iter();
-        for path in own.chain(outputs).map(|name| folder.join(name)) {
+        let packed = KEPT.map(PathBuf::from);
+        for path in own.chain(outputs).chain(packed).map(|name| folder.join(name)) {
             if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
                 fs::remove_file(&path).at(&path, "remove")?;
             }
+        }
+        // Out of a pack, nothing else is in them; any other is not empty, and stays.
+        for inner in KEPT.iter().filter_map(|kept| folder.join(kept).parent().map(Path::to_owned)) {
+            let _ = fs::remove_dir(inner);
         }
         Ok(())
     }
