@@ -43,8 +43,12 @@ def shown(numbers, digits=2, sign=False):
 
 
 def score(task, condition, pair):
-    """A target language's score, above a guess."""
+    """A target language's score, above a guess: without the items that training has too, where every condition has such a score."""
     measure, chance = TASKS[task]
+    own = [row for row in ROWS if (row["study"], row["task"], row["pair"], row["role"]) == ("table-1", task, pair, "target")]
+    conditions = lambda name: {row["condition"] for row in own if row["measure"] == name}
+    without = f"{measure}_without_overlap"
+    measure = without if conditions(without) == conditions(measure) else measure
     return value("table-1", measure, task=task, condition=condition, pair=pair, role="target") - chance
 
 

@@ -26,7 +26,6 @@ impl PairTexts {
         }
     }
 
-    /// The words of a pair.
     pub(crate) fn words(&self, pair: usize) -> [Vec<&str>; 2] {
         [2 * pair, 2 * pair + 1].map(|at| {
             let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);

@@ -9,12 +9,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
 use crate::input::BitextPreparation;
 use crate::lexicon::{DirectionModel, ParameterEstimate};
 use crate::model::AlignmentModel;
 use crate::table::CountTable;
 use crate::words::WordIndex;
+use crate::{Error, Result};
 use files::At;
 
 /// The first line; the number changes when the format does.
@@ -90,7 +90,7 @@ impl AlignmentModel {
         let mut reader = HashingStream { inner: reader, hasher: blake3::Hasher::new() };
         Self::read(&mut reader, size).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
-                Error::Model { path: path.to_owned(), reason: error.to_string() }
+                Error::file(path, error, "train and save the model again")
             }
             _ => files::Error::Io { doing: "read", path: path.to_owned(), source: error }.into(),
         })
@@ -242,7 +242,6 @@ fn damaged(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
 }
 
-/// Hashes what passes.
 struct HashingStream<T> {
     inner: T,
     hasher: blake3::Hasher,

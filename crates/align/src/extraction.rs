@@ -97,7 +97,6 @@ impl SimilarityMatrix {
         }
     }
 
-    /// Chosen places as links, with their similarity.
     fn similar(&self, chosen: &[bool]) -> Vec<UnitLink> {
         let places = (0..chosen.len()).filter(|&at| chosen[at]);
         places.map(|at| self.link(at, self.cosines[at])).collect()

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use text::{LineReader, LineRules, Preparation, Preparer, TextSource, TokenizerChoice};
 
 use crate::bitext::{Bitext, BitextBuilder, LONGEST, PairBlock};
-use crate::error::{Error, Result};
 use crate::score::rest;
 use crate::words::WordIndex;
+use crate::{Error, Result};
 
 /// Bytes of text in a block, and blocks that are processed in parallel.
 const BLOCK: usize = 1 << 19;
@@ -266,7 +266,6 @@ fn split<'a>(
     }
 }
 
-/// What is wrong with one side.
 fn check(side: &str, allow_empty: bool) -> std::result::Result<(), String> {
     if !allow_empty && side.trim_ascii().is_empty() {
         return Err("is empty".to_owned());

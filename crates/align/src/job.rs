@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::bitext::{Bitext, BitextSide};
 use crate::dictionary::{PairTexts, lexicon};
-use crate::error::{Error, Result};
 use crate::input::{
     BitextObserver, BitextPreparation, BitextReader, PairCallback, PairRules, ParallelText,
 };
@@ -19,6 +18,7 @@ use crate::links::WordLinks;
 use crate::model::AlignmentModel;
 use crate::symmetrize::{Symmetrization, symmetrize};
 use crate::view::AlignmentDirection;
+use crate::{Error, Result};
 
 /// The share of unknown words from which on a text is probably not in the model's language.
 const MOSTLY_UNKNOWN: f64 = 0.5;

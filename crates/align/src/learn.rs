@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::bitext::Bitext;
 use crate::compat;
 use crate::diagonal::{Diagonal, LEAST_TENSION, solve_tension};
-use crate::error::{Error, Result};
 use crate::lexicon::{BestLinks, DirectionModel, EmStatistics, LikelihoodSums, ParameterEstimate};
 use crate::links::WordLinks;
 use crate::table::CountTable;
 use crate::view::{AlignmentDirection, DirectionView};
+use crate::{Error, Result};
 
 /// The configuration of training.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,9 @@ impl Default for AlignmentConfig {
 impl AlignmentConfig {
     /// Refuses values out of range.
     pub fn check(&self) -> Result<()> {
-        let refuse = |key, value, remedy| Err(Error::Setting { key, value, remedy });
+        let refuse = |key: &'static str, value: f64, remedy: &str| {
+            Err(Error::setting(key, format!("{key} is {value}"), remedy))
+        };
         if self.iterations == 0 {
             return refuse("iterations", 0.0, "give at least 1 (5 is usual)");
         }
@@ -77,7 +79,6 @@ impl AlignmentConfig {
 }
 
 impl AlignmentConfig {
-    /// The configuration in a result's signature.
     pub(crate) fn signature(&self) -> String {
         let compat = if self.fast_align_compat { "|compat:fast_align" } else { "" };
         let prior = self.prior.map_or("none".to_owned(), |alpha| alpha.to_string());

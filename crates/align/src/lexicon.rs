@@ -45,7 +45,6 @@ pub struct DirectionModel {
 /// Sums over a text in one iteration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LikelihoodSums {
-    /// The log-likelihood.
     pub(crate) log: f64,
     /// Expected words aligned to null.
     pub(crate) null: f64,

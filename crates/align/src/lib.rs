@@ -31,7 +31,6 @@ mod compat;
 mod diagonal;
 mod dictionary;
 mod disk;
-mod error;
 mod extraction;
 mod input;
 mod job;
@@ -49,7 +48,6 @@ mod words;
 
 pub use bitext::{Bitext, BitextSide};
 pub use dictionary::LinkedPair;
-pub use error::{Error, Result};
 pub use extraction::{LinkExtraction, SimilarityMatrix, UnitLink};
 pub use input::{
     BitextObserver, BitextPreparation, BitextReader, PairCallback, PairRules, ParallelText,
@@ -68,5 +66,6 @@ pub use states::{
     ReferenceLinks, align_with_encoder,
 };
 pub use symmetrize::{Symmetrization, symmetrize};
+pub use terms::{Error, Result};
 pub use view::AlignmentDirection;
 pub use words::WordIndex;

@@ -1,7 +1,6 @@
 //! The model of both directions, which can be saved and links new text as the training text.
 
 use crate::bitext::Bitext;
-use crate::error::{Error, Result};
 use crate::input::BitextPreparation;
 use crate::learn::{AlignmentConfig, DirectionalLinks, EmIteration, link, train_direction};
 use crate::lexicon::DirectionModel;
@@ -9,6 +8,7 @@ use crate::links::WordLinks;
 use crate::symmetrize::{Symmetrization, symmetrize};
 use crate::view::AlignmentDirection;
 use crate::words::WordIndex;
+use crate::{Error, Result};
 
 /// Two vocabularies and the trained parameters of both directions.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl AlignmentModel {
             true => "give the two sides in the model's order",
             false => "give text of the model's languages, or train another model",
         };
-        Err(Error::Request { reason, remedy: remedy.to_owned() })
+        Err(Error::request(reason, remedy))
     }
 
     /// Links a text with ids of this model's vocabularies, in one direction.

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 use text::{LineRules, TextSource};
 
-use crate::error::{Error, Result};
 use crate::links::{WordLinks, parse_link};
+use crate::{Error, Result};
 
 /// A sentence pair's gold links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,10 +89,8 @@ impl LinkCounts {
     /// The measures; refused where there is no predicted or no sure link.
     pub fn score(&self) -> Result<AlignmentScore> {
         if self.predicted == 0 || self.sure == 0 {
-            return Err(Error::Request {
-                reason: format!("{} predicted and {} sure gold links", self.predicted, self.sure),
-                remedy: "give files that have some".to_owned(),
-            });
+            let reason = format!("{} predicted and {} sure gold links", self.predicted, self.sure);
+            return Err(Error::request(reason, "give files that have some"));
         }
         let precision = self.predicted_possible as f64 / self.predicted as f64;
         let recall = self.predicted_sure as f64 / self.sure as f64;
@@ -119,7 +117,7 @@ pub fn compare(gold: &TextSource, predicted: &TextSource, first: u16) -> Result<
     let mut lines = predicted.raw_lines(LineRules::default());
     let mut tally = LinkCounts::default();
     let bad = |lines: &text::LineReader, remedy| {
-        Error::line(lines.name(), lines.number(), "not links".into(), remedy)
+        Error::line(lines.name(), lines.number(), "not links", remedy)
     };
     loop {
         let gold_links = gold_lines.next_line()?.map(|line| GoldLinks::parse(line, first));

@@ -16,7 +16,6 @@ use text::{LineRules, TextSource};
 
 use crate::bitext::Bitext;
 use crate::dictionary::{PairTexts, lexicon};
-use crate::error::{Error, Result};
 use crate::extraction::{LinkExtraction, SimilarityMatrix};
 use crate::input::{BitextPreparation, BitextReader, PairRules, ParallelText};
 use crate::job::{AlignmentObserver, align_bitext, put, read, write_lines};
@@ -24,6 +23,7 @@ use crate::learn::AlignmentConfig;
 use crate::links::WordLinks;
 use crate::score::{AlignmentScore, GoldLinks, LinkCounts};
 use crate::symmetrize::Symmetrization;
+use crate::{Error, Result};
 
 /// Vectors that are held at once, in values of all layers and both sides: half a gibibyte.
 const CHUNK_VALUES: usize = 1 << 27;
@@ -203,12 +203,10 @@ pub fn align_with_encoder(
 /// Files hold the links of one layer and one extraction.
 fn check(methods: &[(usize, LinkExtraction)], outputs: &EncoderAlignOutputs) -> Result<()> {
     if methods.len() > 1 && outputs.keeps_links() {
-        return Err(Error::Request {
-            reason: format!("{} alignments and one file of links", methods.len()),
-            remedy: "choose one layer and one extraction to write links, or compare several against gold links \
-                     without writing any"
-                .to_owned(),
-        });
+        let reason = format!("{} alignments and one file of links", methods.len());
+        let remedy = "choose one layer and one extraction to write links, or compare several against gold links \
+                      without writing any";
+        return Err(Error::request(reason, remedy));
     }
     Ok(())
 }
@@ -228,7 +226,6 @@ fn signature(request: &EncoderAlignRequest<'_>) -> String {
     format!("word-align|states|{}|{unit}{threshold}|v:{version}", names.join(","))
 }
 
-/// Gold links, a line for each pair.
 fn read_gold((source, first): &(TextSource, u16), pairs: usize) -> Result<Vec<GoldLinks>> {
     let mut lines = source.raw_lines(LineRules::default());
     let mut gold = Vec::new();
@@ -236,7 +233,7 @@ fn read_gold((source, first): &(TextSource, u16), pairs: usize) -> Result<Vec<Go
         let links = GoldLinks::parse(line, *first);
         gold.push(links.ok_or_else(|| {
             let remedy = "write `0-0` for a sure link and `0?0` for a possible one, counted from 0 or, if so said, 1";
-            Error::line(lines.name(), lines.number(), "not links".into(), remedy)
+            Error::line(lines.name(), lines.number(), "not links", remedy)
         })?);
     }
     let name = source.names().next().unwrap_or_default();
@@ -245,7 +242,7 @@ fn read_gold((source, first): &(TextSource, u16), pairs: usize) -> Result<Vec<Go
         return Err(Error::file(name, reason, "give the gold links of this very text"));
     }
     if gold.iter().all(|links| links.sure.is_empty()) {
-        return Err(Error::file(name, "has no sure link".into(), "mark sure links as `0-0`"));
+        return Err(Error::file(name, "has no sure link", "mark sure links as `0-0`"));
     }
     Ok(gold)
 }
@@ -339,7 +336,6 @@ fn plain(links: &[ScoredLink]) -> WordLinks {
     WordLinks::new(links.iter().map(|link| link.0).collect())
 }
 
-/// Aligns chunks of pairs.
 struct ChunkAligner<'a> {
     request: &'a EncoderAlignRequest<'a>,
     texts: &'a PairTexts,
@@ -352,7 +348,6 @@ struct SubwordSentence {
     bounds: Vec<u32>,
 }
 
-/// The vectors of one side of a chunk.
 struct SideVectors {
     /// At each layer: the units of all sentences, one after the other.
     layers: Vec<Vec<f32>>,
@@ -502,7 +497,6 @@ fn word_means(
     values.extend(states.means(layer, &ranges));
 }
 
-/// Writes all that was asked for.
 fn write(outputs: &EncoderAlignOutputs, kept: &[Vec<ScoredLink>], texts: &PairTexts) -> Result<()> {
     let pairs = kept.len();
     if let Some(path) = &outputs.confidences {

@@ -29,7 +29,6 @@ pub(crate) struct TableShard {
     starts: Vec<u32>,
     /// Ids of given words, rising for each explained word.
     given: Vec<u32>,
-    /// Their expected counts.
     counts: Vec<f32>,
 }
 
@@ -39,7 +38,6 @@ pub(crate) struct TableColumn<'a> {
     pub(crate) word: usize,
     /// Ids of given words, rising.
     pub(crate) given: &'a [u32],
-    /// Their expected counts.
     pub(crate) counts: &'a mut [f32],
 }
 

@@ -31,12 +31,10 @@ pub(crate) struct LengthPair {
     pub(crate) base: usize,
 }
 
-/// One direction's view of a bitext.
 pub(crate) struct DirectionView<'a> {
     given: &'a BitextSide,
     explained: &'a BitextSide,
     shapes: Vec<LengthPair>,
-    /// Each sentence's shape.
     shape: Vec<u32>,
     /// Where each explained word's occurrences begin, by id; one more for the end.
     starts: Vec<u32>,
@@ -47,9 +45,7 @@ pub(crate) struct DirectionView<'a> {
 
 /// One occurrence of an explained word.
 pub(crate) struct Occurrence<'a> {
-    /// The words that are given.
     pub(crate) given: &'a [u32],
-    /// Its sentence's shape.
     pub(crate) shape: &'a LengthPair,
     /// Its place, from 1.
     pub(crate) j: usize,
@@ -81,7 +77,6 @@ impl<'a> DirectionView<'a> {
         Self { given, explained, shapes, shape, starts, sentence, place }
     }
 
-    /// The shapes that sentence pairs have.
     pub(crate) fn shapes(&self) -> &[LengthPair] {
         &self.shapes
     }

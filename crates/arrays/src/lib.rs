@@ -25,11 +25,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod error;
 mod matrix;
 pub mod npy;
 mod stack;
 
-pub use crate::error::{Error, Result};
 pub use crate::matrix::Matrix;
 pub use crate::stack::{Stack, StackWriter};
+pub use terms::{Error, Result};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// WordVectors of one dimension in rows, one after another.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,7 +12,7 @@ use half::f16;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// A header is padded so that the values start at a multiple of this.

@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::npy::{self, Precision};
+use crate::{Error, Result};
 use files::At;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;

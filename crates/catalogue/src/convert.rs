@@ -42,7 +42,6 @@ pub(crate) struct ConversionJob<'a> {
     pub(crate) from: &'a Path,
     /// Its own name, for messages.
     pub(crate) to: &'a Path,
-    /// Its language.
     pub(crate) language: &'a str,
 }
 
@@ -156,7 +155,6 @@ fn is_of_treebank(line: &str) -> std::result::Result<(), String> {
     }
 }
 
-/// What becomes of a line.
 enum LineFate {
     /// This is written.
     Kept(String),

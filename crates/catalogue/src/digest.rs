@@ -42,7 +42,6 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Digests what is written through it.
 pub(crate) struct DigestWriter<W> {
     inner: W,
     blake3: blake3::Hasher,

@@ -53,7 +53,6 @@ impl From<files::Error> for FetchError {
     }
 }
 
-/// The HTTP client.
 pub(crate) struct Client {
     agent: Agent,
     /// How long to wait after a first failure; each further one doubles it.
@@ -318,7 +317,6 @@ impl FetchError {
         }
     }
 
-    /// In words.
     pub(crate) fn reason(&self) -> String {
         match self {
             FetchError::Unreachable(why) => format!("no network, or no way to that server ({why})"),

@@ -127,7 +127,7 @@ fn choose(model: &str, names: &[String]) -> Result<Vec<String>> {
         let reason = format!("it has no {lacks}, only {}", shown.join(", "));
         let remedy =
             "only checkpoints of `transformers` in PyTorch's or safetensors' form are read";
-        Error::File { file: model.to_owned(), reason, remedy: remedy.into() }
+        Error::file(Path::new(model), reason, remedy)
     };
     if !has("config.json") {
         return Err(complain("config.json"));
@@ -192,7 +192,6 @@ impl HubClient {
         complete.then_some(folder)
     }
 
-    /// What the cache has.
     fn offline(&self) -> Result<HubDownload> {
         let folder = self.cached().expect("it was asked for because it is there");
         let commit = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();

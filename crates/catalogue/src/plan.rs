@@ -11,7 +11,6 @@ pub(crate) struct Download {
     pub(crate) wanted: Vec<TargetFile>,
 }
 
-/// A file to make.
 #[derive(Debug)]
 pub(crate) struct TargetFile {
     pub(crate) member: Option<String>,

@@ -73,7 +73,6 @@ impl DownloadReceipt {
         }
     }
 
-    /// Writes it to its place in the folder.
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         let path = place(folder, &self.name);
         let text = serde_json::to_string_pretty(self).expect("texts and numbers");

@@ -4,7 +4,6 @@ use clap::{ArgAction, CommandFactory};
 
 use crate::Arguments;
 
-/// A flag of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandFlag {
     /// Its name, without dashes.

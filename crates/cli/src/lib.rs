@@ -5,6 +5,7 @@
 //! 2 used wrongly, 130 interrupted, 143 and 129 by SIGTERM and SIGHUP). It is a library so that the Python package has the same command without
 //! a second program in its wheel.
 
+#![allow(missing_docs, reason = "a surface: a name says what it is")]
 // Lines on standard error go through `say!`, which outlives their reader.
 #![deny(clippy::print_stderr)]
 
@@ -60,7 +61,6 @@ fn definition() -> clap::Command {
     commands::grouped(Arguments::command())
 }
 
-/// A command line as typed values.
 fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     let mut definition = definition();
     let words: Vec<OsString> = words.into_iter().collect();
@@ -150,16 +150,13 @@ fn have_threads() -> Result<(), Failure> {
 pub struct CallFailure {
     /// What is wrong, and the remedy.
     pub message: String,
-    /// Whether the request made no sense.
     pub usage: bool,
-    /// The configuration key to blame.
     pub key: Option<String>,
 }
 
 /// What came of a command that was called.
 #[derive(Debug)]
 pub struct CallResult {
-    /// The object that `--json` prints.
     pub json: Value,
     /// Whether the command came to its end; it was stopped otherwise, and can be resumed.
     pub finished: bool,

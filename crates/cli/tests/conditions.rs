@@ -4,9 +4,7 @@ mod common;
 
 use std::fs;
 
-use serde_json::Value;
-
-use crate::common::{done, isogloss, refused, with_world};
+use crate::common::{done, json, ran, refused, with_world};
 
 /// Conditions differ only in what they say: each runs, and says so.
 #[test]
@@ -26,12 +24,9 @@ fn every_condition_runs() {
         "window-20",
     ];
     for name in names {
-        let steps = if name == "untrained" { &[][..] } else { &["--steps", "2"] };
-        let arguments = ["pretrain", "--world", "world", "--preset", name, "--out", name, "--json"];
-        let output = isogloss(folder.path(), &[&arguments[..], steps].concat());
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{name}: {message}");
-        let summary: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        let steps = if name == "untrained" { "" } else { "--steps 2" };
+        let begin = format!("pretrain --world world --preset {name} --out {name} {steps}");
+        let summary = done(folder.path(), &begin);
         assert_eq!(summary["preset"], name);
         let languages = if name == "monolingual" { 1 } else { 2 };
         assert_eq!(summary["perplexity"].as_object().unwrap().len(), languages, "{name}");
@@ -44,25 +39,21 @@ fn every_condition_runs() {
 fn a_language_is_trained_twice_in_one_encoder() {
     let folder = with_world();
     let folder = folder.path();
-    let short = ["--preset", "same-language", "--steps", "2", "--text.dev", "50"];
-    let text = ["--text", "en=world/text/qaa.base.txt", "--text.lines", "true"];
-    for (out, input, [first, second]) in [
-        ("world-run", &["--world", "world"][..], ["qaa", "qaa-b"]),
-        ("text-run", &text, ["en", "en-b"]),
-    ] {
-        done(folder, &[&["pretrain", "--out", out], input, &short].concat());
-        let config: Value =
-            serde_json::from_slice(&fs::read(folder.join(out).join("config.json")).unwrap())
-                .unwrap();
+    let short = "--preset same-language --steps 2 --text.dev 50";
+    let text = "--text en=world/text/qaa.base.txt --text.lines true";
+    for (out, input, [first, second]) in
+        [("world-run", "--world world", ["qaa", "qaa-b"]), ("text-run", text, ["en", "en-b"])]
+    {
+        done(folder, &format!("pretrain --out {out} {input} {short}"));
+        let config = json(&folder.join(out).join("config.json"));
         assert_eq!(config["encoder"]["languages"], serde_json::json!([first, second]));
         assert_eq!(config["encoder"]["separate"], "embeddings");
         let sides = [
             format!("{first}=world/tatoeba/tatoeba.qab-qaa.qaa"),
             format!("{second}=world/parallel/paraphrase.qaa.txt"),
         ];
-        let parallel = ["--parallel", &sides[0], "--parallel", &sides[1]];
-        let model = ["retrieve", "--model", out];
-        let found = done(folder, &[&model[..], &parallel].concat());
+        let parallel = format!("--parallel {} --parallel {}", sides[0], sides[1]);
+        let found = done(folder, &format!("retrieve --model {out} {parallel}"));
         assert_eq!(found["rows"], 40, "{found}");
     }
 }
@@ -72,26 +63,26 @@ fn a_language_is_trained_twice_in_one_encoder() {
 fn a_file_keeps_its_preset_and_scale() {
     let folder = with_world();
     let folder = folder.path();
-    let again = ["pretrain", "run/config.toml", "--out", "again"];
-    let begin = ["pretrain", "--world", "world", "--preset", "no-anchors", "--steps", "2"];
-    done(folder, &[&begin[..], &["--out", "run"]].concat());
+    let again = "pretrain run/config.toml --out again";
+    let begin = "pretrain --world world --preset no-anchors --steps 2";
+    done(folder, &format!("{begin} --out run"));
     let printed = refused(
         folder,
-        &[&again[..], &["--preset", "untrained"]].concat(),
+        &format!("{again} --preset untrained"),
         2,
         "the file's configuration is of preset `no-anchors`",
     );
     assert!(printed.contains("leave preset `untrained` out, or begin from it"), "{printed}");
-    refused(folder, &[&again[..], &["--scale", "small"]].concat(), 2, "is of scale `tiny`");
-    refused(folder, &[&again[..], &["--set", "preset=untrained"]].concat(), 2, "--preset NAME");
-    let same = ["--preset", "no-anchors", "--scale", "tiny", "--seed", "2"];
-    assert_eq!(done(folder, &[&again[..], &same].concat())["preset"], "no-anchors");
+    refused(folder, &format!("{again} --scale small"), 2, "is of scale `tiny`");
+    refused(folder, &format!("{again} --set preset=untrained"), 2, "--preset NAME");
+    let same = "--preset no-anchors --scale tiny --seed 2";
+    assert_eq!(done(folder, &format!("{again} {same}"))["preset"], "no-anchors");
 }
 
 #[test]
 fn what_is_not_the_condition_or_no_key_is_refused() {
     let folder = with_world();
-    let world = ["pretrain", "--world", "world", "--out", "r"];
+    let world = "pretrain --world world --out r";
     for (flags, reason) in [
         ("--preset untrained --steps 20", "steps: is 20, and preset `untrained` has no training"),
         ("--preset untrained --set steps=20", "steps: is 20"),
@@ -111,48 +102,42 @@ fn what_is_not_the_condition_or_no_key_is_refused() {
             "encoder.separate: 'embeddings, 1-2' of encoder.layers = 2 leaves no layer that languages share",
         ),
     ] {
-        let flags: Vec<&str> = flags.split(' ').collect();
-        refused(folder.path(), &[&world[..], &flags].concat(), 2, reason);
+        refused(folder.path(), &format!("{world} {flags}"), 2, reason);
         assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
     }
     let file = "preset = \"window-20\"\n[batch]\nmaxtoken = 20\n";
     fs::write(folder.path().join("mine.toml"), file).unwrap();
-    refused(folder.path(), &[&world[..], &["mine.toml"]].concat(), 2, "unknown field `maxtoken`");
+    refused(folder.path(), &format!("{world} mine.toml"), 2, "unknown field `maxtoken`");
 }
 
 /// What is printed on standard error by a run of two updates, and the configuration it left.
-fn two_updates(folder: &std::path::Path, out: &str, flags: &[&str]) -> (String, String) {
-    let begin = ["pretrain", "--steps", "2", "--out", out];
-    let output = isogloss(folder, &[&begin[..], flags].concat());
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{printed}");
-    (printed, fs::read_to_string(folder.join(out).join("config.toml")).unwrap())
+fn two_updates(folder: &std::path::Path, out: &str, flags: &str) -> (String, String) {
+    let [_, said] = ran(folder, &format!("pretrain --steps 2 --out {out} {flags}"));
+    (said, fs::read_to_string(folder.join(out).join("config.toml")).unwrap())
 }
 
 /// The share of layers that a preset separates is of the layers that there are in the end.
 #[test]
 fn separate_layers_follow_the_flags() {
     let folder = with_world();
-    let separate = |out: &str, flags: &[&str], expected: &str| {
+    let separate = |out: &str, flags: &str, expected: &str| {
         let (_, config) = two_updates(folder.path(), out, flags);
         assert!(config.contains(&format!("separate = \"{expected}\"")), "{config}");
     };
-    let preset = ["--world", "world", "--preset", "sep-emb-l1-3"];
-    let layers = |number| ["--encoder.layers", number];
-    separate("two", &[&preset[..], &layers("2")].concat(), "embeddings, 1");
-    separate("five", &[&["two/config.toml"], &layers("5")[..]].concat(), "embeddings, 1-2");
-    let own = ["--encoder.separate", "embeddings, 3"];
-    separate("own", &[&preset[..], &own].concat(), "embeddings, 3");
-    separate("deep", &[&["own/config.toml"], &layers("5")[..]].concat(), "embeddings, 3");
+    let preset = "--world world --preset sep-emb-l1-3";
+    separate("two", &format!("{preset} --encoder.layers 2"), "embeddings, 1");
+    separate("five", "two/config.toml --encoder.layers 5", "embeddings, 1-2");
+    separate("own", &format!("{preset} --encoder.separate 'embeddings, 3'"), "embeddings, 3");
+    separate("deep", "own/config.toml --encoder.layers 5", "embeddings, 3");
 }
 
 #[test]
 fn what_a_short_run_leaves_out_is_said() {
     let folder = with_world();
-    let (printed, _) = two_updates(folder.path(), "short", &["--world", "world"]);
+    let (printed, _) = two_updates(folder.path(), "short", "--world world");
     assert!(printed.contains("stages: they last 600 updates and the run 2"), "{printed}");
     assert!(printed.contains("adam.schedule.warmup: it is as long as the run of 2"), "{printed}");
-    let whole = ["short/config.toml", "--set", "stages=[]", "--adam.schedule.warmup", "1"];
-    let (printed, _) = two_updates(folder.path(), "whole", &whole);
+    let whole = "short/config.toml --set stages=[] --adam.schedule.warmup 1";
+    let (printed, _) = two_updates(folder.path(), "whole", whole);
     assert!(!printed.contains("stages:") && !printed.contains("warmup:"), "{printed}");
 }

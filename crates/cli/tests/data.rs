@@ -14,19 +14,19 @@ use serde_json::Value;
 use server::{Answer, Server, isogloss, nowhere};
 use zip::write::SimpleFileOptions;
 
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    isogloss().args(arguments).current_dir(folder).output().unwrap()
+fn run(folder: &Path, line: &str) -> Output {
+    isogloss().args(line.split(' ')).current_dir(folder).output().unwrap()
 }
 
 #[track_caller]
-fn done(folder: &Path, arguments: &[&str]) -> Value {
-    let output = run(folder, &[arguments, &["--json"]].concat());
+fn done(folder: &Path, arguments: &str) -> Value {
+    let output = run(folder, &format!("{arguments} --json"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[track_caller]
-fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &[&str]) {
+fn refused(folder: &Path, arguments: &str, code: i32, expected: &[&str]) {
     let output = run(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{errors}");
@@ -59,30 +59,18 @@ fn tar_gz(members: &[(&str, &str)]) -> Vec<u8> {
 
 /// What others read of a file is what counts.
 fn is_read(folder: &Path, task: &str, file: &str) {
-    done(folder, &["score", "--task", task, "--gold", file, "--predicted", file]);
+    done(folder, &format!("score --task {task} --gold {file} --predicted {file}"));
 }
 
 #[test]
 fn the_catalogue_is_shown() {
     let place = tempfile::tempdir().unwrap();
-    let printed = done(place.path(), &["data", "list"]);
+    let printed = done(place.path(), "data list");
     let entries = printed["entries"].as_array().unwrap();
     let names: Vec<&str> = entries.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
-    for name in [
-        "xnli",
-        "xnli-train",
-        "multinli",
-        "wikiann",
-        "panx",
-        "ud",
-        "pud",
-        "muse",
-        "tatoeba",
-        "wikipedia",
-    ] {
-        assert!(names.contains(&name), "{names:?}");
-    }
-    let text = String::from_utf8(run(place.path(), &["data", "list", "xnli"]).stdout).unwrap();
+    let there = "xnli xnli-train multinli wikiann panx ud pud muse tatoeba wikipedia";
+    assert!(there.split(' ').all(|name| names.contains(&name)), "{names:?}");
+    let text = String::from_utf8(run(place.path(), "data list xnli").stdout).unwrap();
     for part in [
         "CC BY-NC 4.0 (no commercial use)",
         "XNLI-1.0.zip",
@@ -91,7 +79,7 @@ fn the_catalogue_is_shown() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    refused(place.path(), &["data", "list", "xnly"], 2, &["no `xnly`", "xnli-train"]);
+    refused(place.path(), "data list xnly", 2, &["no `xnly`", "xnli-train"]);
 }
 
 #[test]
@@ -118,9 +106,9 @@ fn inference_pairs_are_taken_from_their_archives() {
             ("XNLI-1.0/xnli.test.jsonl", jsonl.as_bytes()),
         ],
     );
-    let get = ["data", "get", "xnli", "--lang", "fr", "--from", "XNLI-1.0.zip", "--out", "d"];
+    let get = "data get xnli --lang fr --from XNLI-1.0.zip --out d";
     refused(folder, &get, 2, &["CC BY-NC 4.0 (no commercial use)", "--accept"]);
-    let printed = done(folder, &[&get[..], &["--accept"]].concat());
+    let printed = done(folder, &format!("{get} --accept"));
     let text = fs::read_to_string(folder.join("d/xnli/dev-fr.tsv")).unwrap();
     assert_eq!(text, "Non !\tOui.\tentailment\nBon.\tOui.\tneutral\n");
     assert_eq!(printed["files"][0]["lines"], serde_json::json!([2, 0]));
@@ -131,8 +119,7 @@ fn inference_pairs_are_taken_from_their_archives() {
     );
     is_read(folder, "nli", "d/xnli/test-fr.tsv");
     // German was not in it; nothing half-made is left.
-    let german =
-        ["data", "get", "xnli", "--accept", "--lang", "de", "--from", "XNLI-1.0.zip", "--out", "d"];
+    let german = "data get xnli --accept --lang de --from XNLI-1.0.zip --out d";
     refused(folder, &german, 1, &["XNLI-1.0.zip!XNLI-1.0/xnli.dev.jsonl: holds nothing of `de`"]);
     let left = fs::read_dir(folder.join("d/xnli")).unwrap().count();
     assert_eq!(left, 2);
@@ -142,21 +129,7 @@ fn inference_pairs_are_taken_from_their_archives() {
         &folder.join("mt.zip"),
         &[("XNLI-MT-1.0/multinli/multinli.train.fr.tsv", train.as_bytes())],
     );
-    done(
-        folder,
-        &[
-            "data",
-            "get",
-            "xnli-train",
-            "--accept",
-            "--lang",
-            "fr",
-            "--from",
-            "mt.zip",
-            "--out",
-            "d",
-        ],
-    );
+    done(folder, "data get xnli-train --accept --lang fr --from mt.zip --out d");
     is_read(folder, "nli", "d/xnli/train-fr.tsv");
 
     let unsure = "{\"gold_label\":\"-\",\"sentence1\":\"A\",\"sentence2\":\"B\"}\n";
@@ -167,7 +140,7 @@ fn inference_pairs_are_taken_from_their_archives() {
     let members: Vec<(&str, &[u8])> =
         members.iter().map(|name| (name.as_str(), english.as_bytes())).collect();
     zip(&folder.join("m.zip"), &members);
-    let printed = done(folder, &["data", "get", "multinli", "--from", "m.zip", "--out", "d"]);
+    let printed = done(folder, "data get multinli --from m.zip --out d");
     assert_eq!(printed["files"][0]["lines"], serde_json::json!([1, 1]));
     is_read(folder, "nli", "d/nli/multinli.train.tsv");
 }
@@ -184,8 +157,7 @@ fn entities_are_taken_from_archives_in_an_archive() {
         [("panx", "panx_dataset.zip"), ("panx", "fr.tar.gz"), ("wikiann", "panx_dataset.zip")]
     {
         let out = format!("{name}-{from}");
-        let get = ["data", "get", name, "--accept", "--lang", "fr", "--from", from, "--out", &out];
-        done(folder, &get);
+        done(folder, &format!("data get {name} --accept --lang fr --from {from} --out {out}"));
         let (file, plain) = match name {
             "panx" => (format!("{out}/ner/panx-test-fr.tsv"), text.replace("fr:", "")),
             _ => (format!("{out}/ner/wikiann-test-fr.txt"), text.to_owned()),
@@ -193,35 +165,27 @@ fn entities_are_taken_from_archives_in_an_archive() {
         assert_eq!(fs::read_to_string(folder.join(&file)).unwrap(), plain);
         is_read(folder, "ner", &file);
     }
-    let get = |lang, from| {
-        ["data", "get", "panx", "--accept", "--lang", lang, "--from", from, "--out", "x"]
-    };
-    refused(
-        folder,
-        &get("ru", "panx_dataset.zip"),
-        1,
-        &["has no `ru.tar.gz`; it holds de.tar.gz, fr.tar.gz"],
-    );
-    refused(
-        folder,
-        &get("de", "panx_dataset.zip"),
-        1,
-        &["panx_dataset.zip!de.tar.gz: is cut short or damaged"],
-    );
     let half = fs::read(folder.join("panx_dataset.zip")).unwrap();
     fs::write(folder.join("half.zip"), &half[..half.len() / 2]).unwrap();
-    refused(folder, &get("fr", "half.zip"), 1, &["half.zip: is cut short or damaged"]);
     fs::write(folder.join("page.html"), "<html>").unwrap();
-    refused(folder, &get("fr", "page.html"), 1, &["page.html: is a page of HTML, and no data"]);
     fs::write(folder.join("text.txt"), "Not here.").unwrap();
-    refused(folder, &get("fr", "text.txt"), 1, &["is neither a zip archive nor a tar.gz"]);
-    refused(folder, &get("fr", "none.zip"), 1, &["none.zip: does not exist"]);
+    for (language, from, reason) in [
+        ("ru", "panx_dataset.zip", "has no `ru.tar.gz`; it holds de.tar.gz, fr.tar.gz"),
+        ("de", "panx_dataset.zip", "panx_dataset.zip!de.tar.gz: is cut short or damaged"),
+        ("fr", "half.zip", "half.zip: is cut short or damaged"),
+        ("fr", "page.html", "page.html: is a page of HTML, and no data"),
+        ("fr", "text.txt", "is neither a zip archive nor a tar.gz"),
+        ("fr", "none.zip", "none.zip: does not exist"),
+    ] {
+        let get = format!("data get panx --accept --lang {language} --from {from} --out x");
+        refused(folder, &get, 1, &[reason]);
+    }
 }
 
 const SENTENCES: &str = "La première phrase.\nLa deuxième phrase.\n";
 
-fn tatoeba<'a>(server: &'a str, out: &'a str) -> [&'a str; 9] {
-    ["data", "get", "tatoeba", "--lang", "fr", "--mirror", server, "--out", out]
+fn tatoeba(server: &str, out: &str) -> String {
+    format!("data get tatoeba --lang fr --mirror {server} --out {out}")
 }
 
 #[test]
@@ -325,33 +289,12 @@ fn what_does_not_come_is_explained() {
     for side in ["fra", "eng"] {
         fs::write(folder.join(format!("hand/tatoeba.fra-eng.{side}")), SENTENCES).unwrap();
     }
-    done(folder, &["data", "get", "tatoeba", "--lang", "fr", "--out", "d", "--from", "hand"]);
-    let one = [
-        "data",
-        "get",
-        "tatoeba",
-        "--lang",
-        "de",
-        "--out",
-        "d",
-        "--from",
-        "hand/tatoeba.fra-eng.fra",
-    ];
+    done(folder, "data get tatoeba --lang fr --out d --from hand");
+    let one = "data get tatoeba --lang de --out d --from hand/tatoeba.fra-eng.fra";
     refused(folder, &one, 2, &["tatoeba.deu-eng.deu is not among", "give a folder with"]);
     // A file whose checksum is known is held against it.
     let server = Server::start(|asked| Answer::file(asked, b"no such zip", "one"));
-    let get = [
-        "data",
-        "get",
-        "xnli",
-        "--accept",
-        "--lang",
-        "fr",
-        "--mirror",
-        &server.address,
-        "--out",
-        "d",
-    ];
+    let get = format!("data get xnli --accept --lang fr --mirror {} --out d", server.address);
     refused(folder, &get, 1, &["XNLI-1.0.zip: has SHA-256", "but the catalogue knows 4ba1d5e1"]);
 }
 
@@ -361,8 +304,8 @@ fn error_pages_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     fs::create_dir(folder.join("hand")).unwrap();
-    let muse = ["data", "get", "muse", "--lang", "fr", "--accept", "--out", "d", "--from", "hand"];
-    let sides = ["data", "get", "tatoeba", "--lang", "fr", "--out", "d", "--from", "hand"];
+    let muse = "data get muse --lang fr --accept --out d --from hand";
+    let sides = "data get tatoeba --lang fr --out d --from hand";
     let hold = |name: &str, text: &str| fs::write(folder.join("hand").join(name), text).unwrap();
     let dictionaries =
         ["en-fr.0-5000", "en-fr.5000-6500", "en-fr", "fr-en.0-5000", "fr-en.5000-6500"];
@@ -410,50 +353,21 @@ fn wikipedia_becomes_text_that_is_read() {
         _ => Answer::status(404),
     });
     let printed =
-        done(folder, &["data", "get", "wikipedia", "--lang", "sw", "--mirror", &server.address]);
+        done(folder, &format!("data get wikipedia --lang sw --mirror {}", server.address));
     assert_eq!(printed["files"][0]["lines"], serde_json::json!([40, 0]));
     let text =
         zstd::decode_all(File::open(folder.join("data/text/sw.wiki.txt.zst")).unwrap()).unwrap();
     let article = "Nairobi ni mji wa Kenya. Una watu wengi.\nMji ulianza.\n";
     assert_eq!(String::from_utf8(text).unwrap(), article.repeat(20));
-    done(
-        folder,
-        &[
-            "vocab",
-            "train",
-            "--merges",
-            "20",
-            "--text",
-            "sw=data/text/sw.wiki.txt.zst",
-            "--out",
-            "v",
-        ],
-    );
-    refused(folder, &["data", "get", "wikipedia"], 2, &["name some of"]);
-}
-
-#[test]
-fn help_can_be_copied() {
-    for command in [["data", "list"], ["data", "get"], ["hub", "download"]] {
-        let help = run(Path::new("."), &[&command[..], &["--help"]].concat()).stdout;
-        let help = String::from_utf8(help).unwrap();
-        let examples = help.split("Examples:").nth(1).unwrap();
-        // Paragraphs are wrapped to the terminal's width.
-        let mut typed = examples.lines().filter(|line| line.starts_with(' '));
-        assert!(typed.all(|line| line.chars().count() <= 80), "{examples}");
-    }
+    done(folder, "vocab train --merges 20 --text sw=data/text/sw.wiki.txt.zst --out v");
+    refused(folder, "data get wikipedia", 2, &["name some of"]);
 }
 
 #[test]
 fn panlex_comes_by_hand_and_becomes_a_weighted_dictionary() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
-    refused(
-        folder,
-        &["data", "get", "panlex", "--lang", "fr"],
-        2,
-        &["no lasting address", "--from"],
-    );
+    refused(folder, "data get panlex --lang fr", 2, &["no lasting address", "--from"]);
     zip(
         &folder.join("panlex-20300101-csv.zip"),
         &[
@@ -467,8 +381,7 @@ fn panlex_comes_by_hand_and_becomes_a_weighted_dictionary() {
             ),
         ],
     );
-    let from = ["--lang", "fr", "--from", "panlex-20300101-csv.zip"];
-    let got = done(folder, &[&["data", "get", "panlex"], &from[..]].concat());
+    let got = done(folder, "data get panlex --lang fr --from panlex-20300101-csv.zip");
     assert_eq!(got["files"][0]["lines"], serde_json::json!([2, 0]));
     let text = fs::read_to_string(folder.join("data/panlex/en-fr.tsv")).unwrap();
     assert_eq!(text, "cat\tchat\t9\ncat\tminou\t2\n");

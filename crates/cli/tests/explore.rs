@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{Shared, command, done, refused, with_world};
+use crate::common::{Shared, command, copy, done, refused, with_world};
 
 /// A world, and a run of sixty updates on it.
 static RUNS: LazyLock<Shared> = LazyLock::new(|| {
@@ -21,15 +21,9 @@ static RUNS: LazyLock<Shared> = LazyLock::new(|| {
     let world = with_world();
     let folder = shared.path();
     copy(&world.path().join("world"), &folder.join("world"));
-    let run = ["pretrain", "--world", "world", "--preset", "no-anchors", "--out", "run"];
-    done(folder, &[&run[..], &["--steps", "60", "--set", "stages=[]"]].concat());
+    done(folder, "pretrain --world world --preset no-anchors --out run --steps 60 --set stages=[]");
     shared
 });
-
-fn copy(from: &Path, to: &Path) {
-    let status = Command::new("cp").arg("-r").args([from, to]).status();
-    assert!(status.unwrap().success());
-}
 
 /// A server, ended when it is dropped.
 struct Served {
@@ -66,8 +60,8 @@ impl Answer {
 }
 
 impl Served {
-    fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut child = command(folder, &[&["explore"], arguments].concat())
+    fn start(folder: &Path, arguments: &str) -> Self {
+        let mut child = command(folder, &format!("explore {arguments}"))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -158,7 +152,7 @@ fn escaped(text: &str) -> String {
 
 #[test]
 fn nothing_is_answered_without_the_token_or_to_another_site() {
-    let server = Served::start(RUNS.path(), &["run"]);
+    let server = Served::start(RUNS.path(), "run");
     let (host, cookie) = (server.host(), server.cookie());
     let status =
         |headers: &[(&str, &str)], path: &str| server.send("GET", path, headers, b"").status;
@@ -202,7 +196,7 @@ fn nothing_is_answered_without_the_token_or_to_another_site() {
 
 #[test]
 fn requests_are_bounded_and_runs_are_named_by_their_ids_alone() {
-    let server = Served::start(RUNS.path(), &["run"]);
+    let server = Served::start(RUNS.path(), "run");
     let (host, cookie) = (server.host(), server.cookie());
     let headers = [("Host", &*host), ("Cookie", &*cookie)];
     let large = vec![b' '; (64 << 10) + 1];
@@ -236,7 +230,7 @@ fn requests_are_bounded_and_runs_are_named_by_their_ids_alone() {
 #[test]
 fn points_and_curves_are_those_of_the_map() {
     let folder = RUNS.path();
-    let server = Served::start(folder, &["run"]);
+    let server = Served::start(folder, "run");
     let run = server.run();
     let overview = server.get(&format!("/api/run?run={run}")).json();
     assert_eq!(overview["steps"], json!([0, 50, 60]));
@@ -295,7 +289,7 @@ fn points_and_curves_are_those_of_the_map() {
 #[test]
 fn words_are_those_of_the_vocabulary() {
     let folder = RUNS.path();
-    let server = Served::start(folder, &["run"]);
+    let server = Served::start(folder, "run");
     let run = server.run();
     let items = server.get(&format!("/api/items?run={run}&kind=words")).json();
     let texts = |side: usize| items["texts"][side].as_array().unwrap();
@@ -359,7 +353,7 @@ fn csv_measure(csv: &str, measure: &str) -> Vec<f64> {
 #[test]
 fn neighbours_translations_and_similarities_are_those_of_the_commands() {
     let folder = RUNS.path();
-    let server = Served::start(folder, &["run"]);
+    let server = Served::start(folder, "run");
     let run = server.run();
     let items = server.get(&format!("/api/items?run={run}")).json();
     let text = items["texts"][0][3].as_str().unwrap().to_owned();
@@ -415,17 +409,8 @@ fn neighbours_translations_and_similarities_are_those_of_the_commands() {
     // Errors of retrieval are as many as its accuracy says.
     let errors = server.get(&format!("/api/errors?run={run}&step=60&layer=1")).json();
     let files = ["qaa", "qab"].map(|code| format!("{code}=world/tatoeba/tatoeba.qab-qaa.{code}"));
-    let retrieve = [
-        "retrieve",
-        "--model",
-        "run",
-        "--layers",
-        "1",
-        "--parallel",
-        &files[0],
-        "--parallel",
-        &files[1],
-    ];
+    let retrieve =
+        format!("retrieve --model run --layers 1 --parallel {} --parallel {}", files[0], files[1]);
     let printed = done(folder, &retrieve);
     assert_eq!(errors["mean"], printed["layers"][0]["raw"]["mean"]);
     let wrong =
@@ -467,7 +452,7 @@ fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
     let whole = fs::read(&probe).unwrap();
     fs::write(&probe, &whole[..whole.len() / 2]).unwrap();
     // In the folder above, without a name.
-    let server = Served::start(place.path(), &[]);
+    let server = Served::start(place.path(), "");
     let run = server.run();
     let overview = server.get(&format!("/api/run?run={run}")).json();
     assert_eq!(overview["steps"], json!([0, 60]));
@@ -516,13 +501,12 @@ fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
 fn a_laboratory_and_a_hugging_face_folder() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    let factors = ["--factor", "system=mine", "--factor", "language=fr"];
-    let number = ["results", "add", "--measure", "accuracy", "--value", "0.5", "--command", "x"];
-    done(folder, &[&number[..], &factors].concat());
-    let server = Served::start(folder, &[]);
+    let number = "results add --measure accuracy --value 0.5 --command x";
+    done(folder, &format!("{number} --factor system=mine --factor language=fr"));
+    let server = Served::start(folder, "");
     assert_eq!(server.get("/api/runs").json()["laboratory"], "lab");
     assert!(server.get("/api/findings").json()["findings"].is_array());
-    let output = common::isogloss(folder, &["results", "--format", "json"]);
+    let output = common::isogloss(folder, "results --format json");
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(server.get("/api/records").json(), printed);
     assert_eq!(server.get("/api/figure/nothing.svg").status, 404);
@@ -530,16 +514,16 @@ fn a_laboratory_and_a_hugging_face_folder() {
 
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
     let model = model.to_str().unwrap();
-    refused(folder, &["explore", model], 2, "--parallel");
-    refused(folder, &["explore", "no/such/folder"], 2, "there is no such folder");
-    refused(folder, &["explore", "lob"], 2, "beside it there are: lab");
+    refused(folder, &format!("explore {model}"), 2, "--parallel");
+    refused(folder, "explore no/such/folder", 2, "there is no such folder");
+    refused(folder, "explore lob", 2, "beside it there are: lab");
     fs::create_dir(folder.join("empty")).unwrap();
-    refused(folder, &["explore", "empty"], 2, "isogloss demo");
+    refused(folder, "explore empty", 2, "isogloss demo");
     let lines = |words: [&str; 4]| words.map(|word| format!("{word}.\n")).concat();
     fs::write(folder.join("en.txt"), lines(["A cat", "The dog", "a big house", "no"])).unwrap();
     fs::write(folder.join("fr.txt"), lines(["un chat", "Le chien", "une maison", "non"])).unwrap();
-    let flags = ["--parallel", "en=en.txt", "--parallel", "fr=fr.txt", "--limit", "3"];
-    let server = Served::start(folder, &[&[model], &flags[..]].concat());
+    let flags = "--parallel en=en.txt --parallel fr=fr.txt --limit 3";
+    let server = Served::start(folder, &format!("{model} {flags}"));
     let run = server.run();
     let overview = server.get(&format!("/api/run?run={run}")).json();
     assert_eq!(
@@ -551,7 +535,8 @@ fn a_laboratory_and_a_hugging_face_folder() {
     assert_eq!(server.get(&format!("/api/points?run={run}&layer=1")).header("X-Shape"), "1,6,2");
     drop(server);
     // All lines: the curve over layers is what the command prints.
-    let server = Served::start(folder, &[&[model], &flags[..4]].concat());
+    let server =
+        Served::start(folder, &format!("{model} --parallel en=en.txt --parallel fr=fr.txt"));
     let run = server.run();
     let metrics = server.get(&format!("/api/metrics?run={run}&layer=1")).json();
     let printed = server.typed(folder, &format!("run={run}&view=emergence"));
@@ -587,9 +572,9 @@ fn of_much_text_a_sample_is_shown_and_its_commands_reproduce_it() {
         fs::write(folder.join(name), (0..rows).map(|row| line(mark, row)).collect::<String>())
             .unwrap();
     }
-    let flags = ["--parallel", "en=en.txt", "--parallel", "fr=fr.txt", "--sample-size", "9"];
+    let flags = "--parallel en=en.txt --parallel fr=fr.txt --sample-size 9";
     let before = listing(folder);
-    let server = Served::start(folder, &[&[model], &flags[..], &["--seed", "3"]].concat());
+    let server = Served::start(folder, &format!("{model} {flags} --seed 3"));
     let run = server.run();
     let overview = server.get(&format!("/api/run?run={run}")).json();
     assert_eq!(overview["points"], 18, "{overview}");
@@ -641,7 +626,7 @@ fn of_much_text_a_sample_is_shown_and_its_commands_reproduce_it() {
 fn given_sentences_have_the_steps_of_their_run() {
     let folder = RUNS.path();
     let files = ["qaa", "qab"].map(|code| format!("{code}=world/tatoeba/tatoeba.qab-qaa.{code}"));
-    let flags = ["run", "--parallel", &files[0], "--parallel", &files[1]];
+    let flags = format!("run --parallel {} --parallel {}", files[0], files[1]);
     let server = Served::start(folder, &flags);
     let run = server.run();
     let overview = server.get(&format!("/api/run?run={run}")).json();
@@ -668,7 +653,7 @@ fn given_sentences_have_the_steps_of_their_run() {
 fn nothing_is_written_to_a_run() {
     let folder = RUNS.path().join("run");
     let before = listing(&folder);
-    let server = Served::start(RUNS.path(), &["run"]);
+    let server = Served::start(RUNS.path(), "run");
     let run = server.run();
     let text = server.get(&format!("/api/items?run={run}")).json()["texts"][0][0].clone();
     let body = json!({ "run": run, "from": "qaa", "to": "qab", "layer": 1, "alphas": [1], "text": text, "lang": "qaa" });
@@ -684,7 +669,7 @@ fn nothing_is_written_to_a_run() {
 /// Connections that say a byte now and then, with the token or without it, keep nobody out, and end.
 #[test]
 fn slow_connections_neither_fill_the_table_nor_last() {
-    let server = Served::start(RUNS.path(), &["run"]);
+    let server = Served::start(RUNS.path(), "run");
     let connect = || TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let drip = |mut stream: TcpStream| {
         std::thread::spawn(move || {
@@ -721,9 +706,9 @@ fn slow_connections_neither_fill_the_table_nor_last() {
 fn an_export_of_a_laboratory_has_its_studies() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    let number = ["results", "add", "--measure", "accuracy", "--value", "0.5", "--command", "x"];
-    done(folder, &[&number[..], &["--factor", "system=mine", "--factor", "language=fr"]].concat());
-    let result = done(folder, &["explore", "--export", "page.html"]);
+    let number = "results add --measure accuracy --value 0.5 --command x";
+    done(folder, &format!("{number} --factor system=mine --factor language=fr"));
+    let result = done(folder, "explore --export page.html");
     assert_eq!((&result["run"], &result["figures_left_out"]), (&json!("lab"), &json!(0)));
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
     let start = page.find("id=\"baked\">").unwrap() + "id=\"baked\">".len();
@@ -777,7 +762,7 @@ fn an_export_asks_nobody() {
     let place = TempDir::new().unwrap();
     let run = RUNS.path().join("run");
     let run = run.to_str().unwrap();
-    let export = ["explore", run, "--export", "page.html"];
+    let export = format!("explore {run} --export page.html");
     let result = done(place.path(), &export);
     assert!(result["answers"].as_u64().unwrap() > 100);
     let page = fs::read_to_string(place.path().join("page.html")).unwrap();
@@ -806,7 +791,7 @@ fn an_export_counts_what_failed() {
     let files = fs::read_dir(pair).unwrap().map(|entry| entry.unwrap().path());
     let states: Vec<_> =
         files.filter(|path| path.extension().is_some_and(|x| x == "npz")).collect();
-    let export = ["explore", "run", "--export", "page.html", "--force"];
+    let export = "explore run --export page.html --force";
     cut(&states[0]);
     let errors = refused(place.path(), &export, 1, "answers failed, and the page shows why");
     assert!(errors.contains(".npz"), "{errors}");

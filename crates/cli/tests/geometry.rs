@@ -10,19 +10,7 @@ use arrays::npy::{self, Precision};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Shared, done, isogloss};
-
-fn words(arguments: &str) -> Vec<&str> {
-    arguments.split_whitespace().collect()
-}
-
-fn json(folder: &Path, arguments: &str) -> Value {
-    done(folder, &words(arguments))
-}
-
-fn refused(folder: &Path, arguments: &str, code: i32, expected: &str) -> String {
-    common::refused(folder, &words(arguments), code, expected)
-}
+use crate::common::{Shared, done, ran, refused};
 
 /// A world, and an encoder that has learned for a moment.
 static TRAINED: LazyLock<Shared> = LazyLock::new(|| {
@@ -32,7 +20,7 @@ static TRAINED: LazyLock<Shared> = LazyLock::new(|| {
     let train =
         "pretrain --preset no-anchors --world world --out run --steps 30 --evaluate-every 30";
     for arguments in [generate, train] {
-        json(folder.path(), arguments);
+        done(folder.path(), arguments);
     }
     folder
 });
@@ -48,16 +36,16 @@ const SIDE: &str = "world/tatoeba/tatoeba.qab-qaa";
 fn sentences_become_arrays_in_their_order() {
     let folder = TRAINED.path();
     let run = format!("encode --model run --text qab={SIDE}.qab");
-    let all = json(folder, &format!("{run} --out all.npy"));
+    let all = done(folder, &format!("{run} --out all.npy"));
     assert_eq!(all["shape"], serde_json::json!([5, 60, 48]));
     let all = npy::read::<f32>(&folder.join("all.npy")).unwrap();
-    json(folder, &format!("{run} --out one.npy --layers 3 --threads 1"));
+    done(folder, &format!("{run} --out one.npy --layers 3 --threads 1"));
     let one = npy::read::<f32>(&folder.join("one.npy")).unwrap();
     assert_eq!(one.shape, [60, 48]);
     assert_eq!(one.values, all.values[3 * 60 * 48..4 * 60 * 48], "the same bits on one thread");
 
     // The mean of a sentence's tokens is what `mean` says it is.
-    let tokens = json(folder, &format!("{run} --out t.npy --layers 3 --pool none --lengths t.len"));
+    let tokens = done(folder, &format!("{run} --out t.npy --layers 3 --pool none --lengths t.len"));
     let lengths: Vec<usize> = fs::read_to_string(folder.join("t.len"))
         .unwrap()
         .lines()
@@ -71,7 +59,7 @@ fn sentences_become_arrays_in_their_order() {
         assert!((sum / lengths[1] as f32 - mean).abs() < 1e-5);
     }
     refused(folder, &format!("{run} --out t.npy --layers 3"), 2, "t.npy");
-    json(folder, &format!("{run} --out t.npy --layers 3 --force"));
+    done(folder, &format!("{run} --out t.npy --layers 3 --force"));
     refused(folder, &format!("{run} --out u.npy --pool none"), 2, "--lengths");
     refused(folder, &format!("{run} --out u.npy --layers 5"), 2, "layers 0 to 4");
     refused(folder, &format!("{run} --out u.csv"), 2, "written as .npy");
@@ -127,17 +115,17 @@ fn a_full_disk_is_reported_with_the_file() {
 fn translations_are_looked_for_from_texts_and_from_arrays() {
     let folder = TRAINED.path();
     for side in ["qaa", "qab"] {
-        json(folder, &format!("encode --model run --text {side}={SIDE}.{side} --out r-{side}.npy"));
+        done(folder, &format!("encode --model run --text {side}={SIDE}.{side} --out r-{side}.npy"));
     }
     let texts = format!("retrieve --model run --parallel qab={SIDE}.qab --parallel qaa={SIDE}.qaa");
     let arrays = "retrieve --source r-qab.npy --target r-qaa.npy";
-    let (of_texts, of_arrays) = (json(folder, &texts), json(folder, arrays));
+    let (of_texts, of_arrays) = (done(folder, &texts), done(folder, arrays));
     assert_eq!(of_texts["layers"], of_arrays["layers"]);
     assert!(of_texts["signature"].as_str().unwrap().contains("|map:none|"), "{of_texts}");
     assert_eq!(of_texts["layers"].as_array().unwrap().len(), 5);
 
     let train = "--train qab=world/parallel/train.qab.txt --train qaa=world/parallel/train.qaa.txt";
-    let found = json(folder, &format!("{texts} {train} --save-maps maps --retrieval csls"));
+    let found = done(folder, &format!("{texts} {train} --save-maps maps --retrieval csls"));
     assert!(found["layers"][0]["aligned"]["forward"].as_f64().unwrap() > 0.3, "{found}");
     assert!(found["signature"].as_str().unwrap().contains("|map:procrustes,norm:"), "{found}");
     assert_eq!(npy::read::<f64>(&folder.join("maps/layer-4.npy")).unwrap().shape, [48, 48]);
@@ -146,9 +134,7 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
 
     // Pairs that the maps were learned from are no test, whether text or vectors say so, at any layer.
     let seen = format!("{texts} --train qab={SIDE}.qab --train qaa={SIDE}.qaa --layers 2");
-    let output = isogloss(folder, &words(&seen));
-    let [printed, said] =
-        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let [printed, said] = ran(folder, &seen);
     let used = of_texts["used"].as_u64().unwrap();
     assert!(said.contains(&format!("learned from {used} of the {used} test pairs")), "{said}");
     assert!(printed.contains(&format!("{used} of these are test pairs")), "{printed}");
@@ -157,8 +143,8 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
         let other: Vec<&str> = lines.lines().rev().take(25).collect();
         fs::write(folder.join(format!("o.{side}")), other.join("\n")).unwrap();
         let encode = format!("encode --model run --text {side}=o.{side} --layers 2");
-        json(folder, &format!("{encode} --out o-{side}.npy"));
-        json(
+        done(folder, &format!("{encode} --out o-{side}.npy"));
+        done(
             folder,
             &format!(
                 "encode --model run --text {side}={SIDE}.{side} --layers 2 --out p-{side}.npy"
@@ -167,11 +153,11 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
     }
     let arrays = "retrieve --source p-qab.npy --target p-qaa.npy \
                   --train-source o-qab.npy --train-target o-qaa.npy";
-    let found = json(folder, arrays);
+    let found = done(folder, arrays);
     assert_eq!(found["train_overlap"], found["train"]["used"], "{found}");
 
     // Some layers keep their own numbers, in what is printed and in what is saved.
-    let some = json(folder, &format!("{texts} {train} --layers 2,4 --save-maps some"));
+    let some = done(folder, &format!("{texts} {train} --layers 2,4 --save-maps some"));
     let numbers = |found: &Value| -> Vec<u64> {
         let layers = found["layers"].as_array().unwrap().iter();
         layers.map(|layer| layer["layer"].as_u64().unwrap()).collect()
@@ -196,17 +182,17 @@ fn words_have_vectors_in_and_out_of_context() {
     let folder = TRAINED.path();
     for side in ["qaa", "qab"] {
         let table =
-            json(folder, &format!("words --model run --lang {side} --embeddings --out {side}.vec"));
+            done(folder, &format!("words --model run --lang {side} --embeddings --out {side}.vec"));
         assert!(table["words"].as_u64().unwrap() > 150, "{table}");
         let means = format!("words --model run --text {side}=world/text/{side}.base.txt --lines");
-        let means = json(folder, &format!("{means} --limit 500 --layers 0,4 --out w-{side}"));
+        let means = done(folder, &format!("{means} --limit 500 --layers 0,4 --out w-{side}"));
         assert_eq!(means["sentences"], 500);
     }
     let files: Vec<_> = fs::read_dir(folder.join("w-qaa")).unwrap().collect();
     assert_eq!(files.len(), 2);
     let align = "align words --source w-qab/layer-0.vec --target w-qaa/layer-0.vec --cutoff 500";
     let dictionaries = "--dictionary world/muse/qab-qaa.0-5000.txt --test-dictionary world/muse/qab-qaa.5000-6500.txt";
-    let found = json(folder, &format!("{align} {dictionaries} --save-map w.npy --refine 2"));
+    let found = done(folder, &format!("{align} {dictionaries} --save-map w.npy --refine 2"));
     for key in ["p_at_1", "p_at_5", "p_at_10", "mrr", "coverage"] {
         assert!((0.0..=1.0).contains(&found[key].as_f64().unwrap()), "{key} in {found}");
     }
@@ -215,11 +201,11 @@ fn words_have_vectors_in_and_out_of_context() {
 
     // A kept map does again what it did.
     let test = "--test-dictionary world/muse/qab-qaa.5000-6500.txt";
-    let again = json(folder, &format!("{align} {test} --map w.npy"));
+    let again = done(folder, &format!("{align} {test} --map w.npy"));
     assert_eq!((&again["mrr"], &again["p_at_1"]), (&found["mrr"], &found["p_at_1"]));
-    json(folder, "align words --source w-qab/layer-0.vec --map w.npy --out mapped.vec");
+    done(folder, "align words --source w-qab/layer-0.vec --map w.npy --out mapped.vec");
     let common = "align words --source mapped.vec --target w-qaa/layer-0.vec --retrieval nn";
-    let mapped = json(folder, &format!("{common} {test} --normalize none"));
+    let mapped = done(folder, &format!("{common} {test} --normalize none"));
     assert_eq!(mapped["init"], "none");
     assert!(mapped["candidates"]["mrr"].as_f64().unwrap() > 0.0);
 }
@@ -244,7 +230,7 @@ fn what_was_found_can_be_seen() {
     let retrieve = format!(
         "retrieve --model run --parallel qab={SIDE}.qab --parallel qaa={SIDE}.qaa --layers 3 --top 4"
     );
-    let found = json(folder, &format!("{retrieve} --predictions found.tsv"));
+    let found = done(folder, &format!("{retrieve} --predictions found.tsv"));
     let rows = cells(folder, "found.tsv");
     // Sentences are different here: as many queries as rows, raw and centred, both ways, four of each.
     assert_eq!(rows.len(), 60 * 2 * 2 * 4);
@@ -257,7 +243,7 @@ fn what_was_found_can_be_seen() {
     // The neighbours and scores of the first sentence, computed here from its vectors.
     for side in ["qaa", "qab"] {
         let encode = format!("encode --model run --text {side}={SIDE}.{side} --layers 3 --force");
-        json(folder, &format!("{encode} --out seen-{side}.npy"));
+        done(folder, &format!("{encode} --out seen-{side}.npy"));
     }
     let vectors = |side: &str| npy::read::<f32>(&folder.join(format!("seen-{side}.npy"))).unwrap();
     let (source, target) = (vectors("qab").values, vectors("qaa").values);
@@ -280,7 +266,7 @@ fn what_was_found_can_be_seen() {
     }
     // The same as JSON lines, of arrays whose rows have no text.
     let arrays = "retrieve --source seen-qab.npy --target seen-qaa.npy --top 2";
-    json(folder, &format!("{arrays} --predictions found.jsonl"));
+    done(folder, &format!("{arrays} --predictions found.jsonl"));
     let text = fs::read_to_string(folder.join("found.jsonl")).unwrap();
     let second: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
     assert_eq!((&second["query"], &second["gold"][0]), (&"1".into(), &"1".into()));
@@ -290,9 +276,8 @@ fn what_was_found_can_be_seen() {
 
     // `neighbours` of the same sentence finds the same.
     let neighbours = |extra: &str| {
-        let mut arguments = words("neighbours --model run --lang qab --top 3");
-        arguments.extend(words(extra));
-        done(folder, &[&arguments[..], &[queries[0].as_str()]].concat())
+        let near = "neighbours --model run --lang qab --top 3";
+        done(folder, &format!("{near} {extra} '{}'", queries[0]))
     };
     let near = neighbours(&format!("--layers 3 --text qaa={SIDE}.qaa"));
     let near = &near["queries"][0]["layers"][0];
@@ -317,12 +302,11 @@ fn what_was_found_can_be_seen() {
 fn words_and_their_neighbours() {
     let folder = TRAINED.path();
     for side in ["qaa", "qab"] {
-        json(folder, &format!("words --model run --lang {side} --embeddings --out n-{side}.vec"));
+        done(folder, &format!("words --model run --lang {side} --embeddings --out n-{side}.vec"));
     }
     let align = "align words --source n-qab.vec --target n-qaa.vec --dictionary \
                  world/muse/qab-qaa.0-5000.txt --test-dictionary world/muse/qab-qaa.5000-6500.txt";
-    let align = align.replace('\\', "");
-    let found = json(folder, &format!("{align} --predictions words.tsv --lexicon induced.tsv"));
+    let found = done(folder, &format!("{align} --predictions words.tsv --lexicon induced.tsv"));
     let rows = cells(folder, "words.tsv");
     let queries = found["queries"].as_u64().unwrap() as usize;
     assert_eq!(rows.len(), 10 * queries);
@@ -343,27 +327,26 @@ fn words_and_their_neighbours() {
     fs::write(folder.join("fr.vec"), "2 2\nchat 1 0\nchien 0 1\n").unwrap();
     fs::write(folder.join("en.vec"), "3 2\ndog 0.1 1\ncat 1 0.1\nbird -1 0\n").unwrap();
     let spaces = "neighbours --vectors fr=fr.vec --vectors en=en.vec --lang fr --top 2";
-    let near = json(folder, &format!("{spaces} chat chien"));
+    let near = done(folder, &format!("{spaces} chat chien"));
     let texts = |query: usize, language: usize| -> Vec<&str> {
         let found = &near["queries"][query]["layers"][0]["languages"][language]["neighbors"];
         found.as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap()).collect()
     };
     assert_eq!((texts(0, 1), texts(0, 0)), (vec!["cat", "dog"], vec!["chien"]));
     assert_eq!(texts(1, 1), ["dog", "cat"]);
-    let printed = isogloss(folder, &words(&format!("{spaces} chat"))).stdout;
-    let printed = String::from_utf8(printed).unwrap();
+    let [printed, _] = ran(folder, &format!("{spaces} chat"));
     assert!(printed.contains("en  cat    0.995  dog    0.100\n"), "{printed}");
     refused(folder, &format!("{spaces} loup"), 2, "`loup` has no vector");
     refused(folder, "neighbours --vectors en=en.vec --lang fr chat", 2, "--vectors fr=FILE");
     let word = fs::read_to_string(folder.join("n-qaa.vec")).unwrap();
     let word = word.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    let near = json(folder, &format!("neighbours --model run --lang qaa --vocab qab {word}"));
+    let near = done(folder, &format!("neighbours --model run --lang qaa --vocab qab {word}"));
     assert!(near["candidates"][0]["candidates"].as_u64().unwrap() > 150, "{near}");
     // A Hugging Face folder.
     let bert = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
     fs::write(folder.join("en.txt"), "The cat sat on the mat.\nNo.\n").unwrap();
     let bert = format!("neighbours --model {} --lang fr --text en=en.txt chat", bert.display());
-    let near = json(folder, &bert);
+    let near = done(folder, &bert);
     assert_eq!(
         near["queries"][0]["layers"][0]["languages"][0]["neighbors"].as_array().unwrap().len(),
         2
@@ -398,7 +381,7 @@ fn repeated_rows_count_once_and_columns_are_read_alike() {
              --parallel {b}=test-{b}.tsv --columns 1,2"
         )
     };
-    let itself = json(folder, &format!("retrieve --model run {}", twice("qaa", "qaa")));
+    let itself = done(folder, &format!("retrieve --model run {}", twice("qaa", "qaa")));
     assert_eq!((&itself["rows"], &itself["used"]), (&60.into(), &distinct(&[&qaa]).into()));
     assert_eq!(itself["repeated"], 60 - distinct(&[&qaa]));
     for layer in itself["layers"].as_array().unwrap() {
@@ -406,8 +389,8 @@ fn repeated_rows_count_once_and_columns_are_read_alike() {
     }
     let both = twice("qab", "qaa");
     let pairs = distinct(&[&qab, &qaa]);
-    let found = json(folder, &format!("retrieve --model run {both} --out xnli.json"));
-    let similar = json(folder, &format!("cka --model run {both} --curve xnli.json"));
+    let found = done(folder, &format!("retrieve --model run {both} --out xnli.json"));
+    let similar = done(folder, &format!("cka --model run {both} --curve xnli.json"));
     assert_eq!((&found["used"], &similar["used"]), (&pairs.into(), &pairs.into()));
     assert_eq!((&similar["rows"], &similar["too_long"]), (&60.into(), &0.into()));
     assert!(similar["pearson"].get("raw").is_some(), "{similar}");
@@ -425,28 +408,28 @@ fn repeated_rows_count_once_and_columns_are_read_alike() {
     fs::write(folder.join("once.qaa"), b).unwrap();
     for side in ["qab", "qaa"] {
         let run = format!("encode --model run --text {side}=once.{side} --out once-{side}.npy");
-        json(folder, &format!("{run} --lengths once-{side}.lengths"));
+        done(folder, &format!("{run} --lengths once-{side}.lengths"));
     }
-    let arrays = json(folder, "cka once-qab.npy once-qaa.npy");
+    let arrays = done(folder, "cka once-qab.npy once-qaa.npy");
     assert_eq!((&arrays["cka"], &arrays["debiased"]), (&similar["cka"], &similar["debiased"]));
-    let within = json(folder, "cka once-qab.npy once-qaa.npy --within once-qaa.lengths");
+    let within = done(folder, "cka once-qab.npy once-qaa.npy --within once-qaa.lengths");
     assert_eq!(within["cka"], similar["within_length"]);
-    let searched = json(folder, "retrieve --source once-qab.npy --target once-qaa.npy");
+    let searched = done(folder, "retrieve --source once-qab.npy --target once-qaa.npy");
     assert_eq!(searched["layers"], found["layers"]);
 
     // Arrays of all rows: retrieval takes equal ones once, CKA says that they repeat.
     for side in ["qab", "qaa"] {
         let files = format!("--text {side}=dev-{side}.tsv --text {side}=test-{side}.tsv");
-        json(folder, &format!("encode --model run {files} --columns 1,2 --out all-{side}.npy"));
+        done(folder, &format!("encode --model run {files} --columns 1,2 --out all-{side}.npy"));
     }
-    let searched = json(folder, "retrieve --source all-qab.npy --target all-qaa.npy");
+    let searched = done(folder, "retrieve --source all-qab.npy --target all-qaa.npy");
     assert_eq!(searched["layers"], found["layers"]);
-    assert_eq!(json(folder, "cka all-qab.npy all-qaa.npy")["repeated"], 60 - pairs);
+    assert_eq!(done(folder, "cka all-qab.npy all-qaa.npy")["repeated"], 60 - pairs);
 
     // A label is read nowhere: `shift means` and `words` take the same columns.
     let means = |text: &str, out: &str| {
         let run = format!("shift means --model run --lines --text qaa={text} --out {out}");
-        json(folder, &format!("{run} --text qab=once.qab"))["languages"][0]["states"].clone()
+        done(folder, &format!("{run} --text qab=once.qab"))["languages"][0]["states"].clone()
     };
     let premises: String = (0..12).map(|i| format!("{}\n", qaa[i / 3])).collect();
     fs::write(folder.join("premises.txt"), premises).unwrap();
@@ -464,10 +447,10 @@ fn repeated_rows_count_once_and_columns_are_read_alike() {
 fn encoders_of_different_depth() {
     let folder = TRAINED.path();
     let shallow = "pretrain --preset untrained --world world --out shallow --encoder.layers 2";
-    json(folder, shallow);
+    done(folder, shallow);
     let both =
         format!("--model run --model shallow --parallel qab={SIDE}.qab --parallel qaa={SIDE}.qaa");
-    let similar = json(folder, &format!("cka {both}"));
+    let similar = done(folder, &format!("cka {both}"));
     let cka = similar["cka"].as_array().unwrap();
     assert_eq!((cka.len(), cka[0].as_array().unwrap().len()), (5, 3));
     refused(folder, &format!("retrieve {both}"), 1, "has 3 layers of dimension 48");
@@ -487,7 +470,7 @@ fn a_map_for_each_layer_from_links() {
     let sides =
         "--parallel qab=world/parallel/train.qab.txt --parallel qaa=world/parallel/train.qaa.txt";
     let run = format!("align contexts --model run {sides} --links links");
-    let learned = json(folder, &format!("{run} --out context-maps --sample-size 900"));
+    let learned = done(folder, &format!("{run} --out context-maps --sample-size 900"));
     assert_eq!(learned["links"], 900);
     for layer in learned["layers"].as_array().unwrap() {
         assert!(layer["after"].as_f64().unwrap() > layer["before"].as_f64().unwrap(), "{layer}");
@@ -508,7 +491,7 @@ fn a_map_for_each_layer_from_links() {
     let links = fs::read_to_string(folder.join("links")).unwrap() + "0-0 199-1\n\n";
     fs::write(folder.join("more-links"), links).unwrap();
     let one = "align contexts --model run --parallel qaa-qab=pairs --links more-links --onto qaa";
-    let again = json(folder, &format!("{one} --out pair-maps --sample-size 900"));
+    let again = done(folder, &format!("{one} --out pair-maps --sample-size 900"));
     assert_eq!((&again["rows"], &again["too_long"]), (&202.into(), &1.into()));
     assert_eq!((&again["links"], &again["layers"]), (&learned["links"], &learned["layers"]));
     let other = one.replace("--onto qaa", "--onto qac");
@@ -529,12 +512,12 @@ fn similarity_of_matrices_and_of_stacks() {
     };
     write("x.npy", &[80, 6], &x[..480]);
     write("stack.npy", &[3, 80, 6], &x);
-    let itself = json(folder, "cka x.npy x.npy --subsamples 20");
+    let itself = done(folder, "cka x.npy x.npy --subsamples 20");
     assert!((itself["cka"][0][0].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
     assert!((itself["debiased"][0][0].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
     assert_eq!((&itself["used"], &itself["dims"]), (&80.into(), &serde_json::json!([6, 6])));
     assert_eq!(itself["few_rows"], false);
-    let on_cpu = json(folder, "cka x.npy x.npy --subsamples 20 --device cpu --threads 1");
+    let on_cpu = done(folder, "cka x.npy x.npy --subsamples 20 --device cpu --threads 1");
     assert_eq!(on_cpu, itself, "so little is never made on a GPU");
     refused(folder, "cka x.npy x.npy --device abacus", 2, "invalid value 'abacus'");
 
@@ -542,12 +525,12 @@ fn similarity_of_matrices_and_of_stacks() {
     for scale in [1e20_f32, 1e-30] {
         let scaled: Vec<f32> = x[..480].iter().map(|x| x * scale).collect();
         write("scaled.npy", &[80, 6], &scaled);
-        let found = json(folder, "cka x.npy scaled.npy --subsamples 0");
+        let found = done(folder, "cka x.npy scaled.npy --subsamples 0");
         assert!((found["cka"][0][0].as_f64().unwrap() - 1.0).abs() < 1e-5, "{found}");
     }
     refused(folder, "cka x.npy x.npy --subsamples 1", 2, "give 0, or at least 20");
 
-    let chosen = json(folder, "retrieve --source stack.npy --target stack.npy --layers 2");
+    let chosen = done(folder, "retrieve --source stack.npy --target stack.npy --layers 2");
     assert_eq!(chosen["layers"].as_array().unwrap().len(), 1);
     assert_eq!(chosen["layers"][0]["layer"], 2);
     let all = "retrieve --source stack.npy --target stack.npy";
@@ -560,22 +543,21 @@ fn similarity_of_matrices_and_of_stacks() {
         "81 neighbours: there are 80 rows; give fewer, at least 1 (--neighbors)",
     );
 
-    let stacks = json(folder, "cka stack.npy stack.npy --svg map.svg");
+    let stacks = done(folder, "cka stack.npy stack.npy --svg map.svg");
     assert!((stacks["cka"][2][2].as_f64().unwrap() - 1.0).abs() < 1e-9, "{stacks}");
     assert!(stacks["debiased"][0][2].as_f64().unwrap().abs() < 0.2, "{stacks}");
     assert!(fs::read_to_string(folder.join("map.svg")).unwrap().starts_with("<svg"));
 
     write("few.npy", &[10, 6], &x[..60]);
-    let output = isogloss(folder, &words("cka few.npy few.npy"));
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let [printed, _] = ran(folder, "cka few.npy few.npy");
     assert!(
         printed.contains("warning: n is not well above d") && printed.contains("n 10, d 6"),
         "{printed}"
     );
 
     write("other.npy", &[3, 80, 6], &numbers(3 * 80 * 6, 3));
-    json(folder, "retrieve --source stack.npy --target other.npy --out found.json");
-    let correlated = json(folder, "cka stack.npy other.npy --curve found.json");
+    done(folder, "retrieve --source stack.npy --target other.npy --out found.json");
+    let correlated = done(folder, "cka stack.npy other.npy --curve found.json");
     assert!(correlated["pearson"].get("raw").is_some(), "{correlated}");
 }
 
@@ -590,7 +572,7 @@ fn measures_of_similarity_by_layer() {
     };
     write("x.npy", &[2, 90, 5], &x);
     write("y.npy", &[2, 90, 5], &y);
-    let all = json(folder, "similarity x.npy y.npy --subsamples 20 --svg lines.svg");
+    let all = done(folder, "similarity x.npy y.npy --subsamples 20 --svg lines.svg");
     let layers = all["layers"].as_array().unwrap();
     assert_eq!((layers.len(), &all["subsamples"], &all["used"]), (2, &20.into(), &90.into()));
     for layer in layers {
@@ -605,15 +587,14 @@ fn measures_of_similarity_by_layer() {
     }
     assert!(fs::read_to_string(folder.join("lines.svg")).unwrap().starts_with("<svg"));
     // The same value as `cka` gives.
-    let one = json(folder, "similarity x.npy y.npy --measure cka --layers 1 --subsamples 0");
-    let table = json(folder, "cka x.npy y.npy");
+    let one = done(folder, "similarity x.npy y.npy --measure cka --layers 1 --subsamples 0");
+    let table = done(folder, "cka x.npy y.npy");
     let value = one["layers"][0]["measures"]["cka"]["value"].as_f64().unwrap();
     assert!((value - table["cka"][1][1].as_f64().unwrap()).abs() < 1e-6, "{one}");
     assert_eq!(one["layers"][0]["layer"], 1);
     assert!(one["layers"][0]["measures"]["cka"]["interval"].is_null());
 
-    let output = isogloss(folder, &words("similarity x.npy y.npy --measure svcca,mexa"));
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let [printed, _] = ran(folder, "similarity x.npy y.npy --measure svcca,mexa");
     assert!(
         printed.contains("SVCCA (Raghu et al. 2017)") && printed.contains("chance"),
         "{printed}"
@@ -622,7 +603,7 @@ fn measures_of_similarity_by_layer() {
     refused(folder, "similarity x.npy y.npy --subsamples 3", 2, "give 0, or at least 20");
     write("narrow.npy", &[2, 90, 4], &x[..720]);
     refused(folder, "similarity x.npy narrow.npy", 2, "`anc` compares coordinates");
-    json(folder, "similarity x.npy narrow.npy --measure cka,rsa,mutual-nn");
+    done(folder, "similarity x.npy narrow.npy --measure cka,rsa,mutual-nn");
     write("single.npy", &[90, 5], &x[..450]);
     refused(folder, "similarity x.npy single.npy", 1, "single.npy: has 1 layers, x.npy has 2");
 }
@@ -638,7 +619,7 @@ fn the_language_of_vectors_is_told() {
     for (name, values) in [("x.npy", &x), ("y.npy", &y)] {
         npy::write(&folder.join(name), &[2, 100, 4], values, Precision::Single).unwrap();
     }
-    let found = json(folder, "language-id --vectors a=x.npy --vectors b=y.npy --directions 2");
+    let found = done(folder, "language-id --vectors a=x.npy --vectors b=y.npy --directions 2");
     let accuracy = |layer: usize, treatment: &str| {
         let treated = found["layers"][layer]["treatments"].as_array().unwrap();
         let own = treated.iter().find(|one| one["treatment"] == treatment).unwrap();
@@ -664,12 +645,11 @@ fn the_language_of_vectors_is_told() {
             .unwrap();
     }
     let arguments = "language-id --vectors a=x3.npy --vectors b=y3.npy";
-    let found = json(folder, arguments);
+    let found = done(folder, arguments);
     for one in found["languages"].as_array().unwrap() {
         assert_eq!((&one["test"], &one["repeated"]), (&34.into(), &200.into()), "{one}");
     }
-    let printed = isogloss(folder, &words(arguments));
-    let printed = String::from_utf8_lossy(&printed.stdout);
+    let [printed, _] = ran(folder, &arguments);
     assert!(printed.contains("; 200 with a sentence of an earlier row were left out"), "{printed}");
 }
 
@@ -696,7 +676,7 @@ fn the_language_of_different_sentences_is_told() {
     };
     fs::write(folder.join("again.qaa"), column(|row| &row.0)).unwrap();
     fs::write(folder.join("again.qab"), column(|row| &row.1)).unwrap();
-    let found = json(folder, "language-id --model run --text qaa=again.qaa --text qab=again.qab");
+    let found = done(folder, "language-id --model run --text qaa=again.qaa --text qab=again.qab");
     let counts = |at: usize| {
         let one = &found["languages"][at];
         let used = ["fitted", "train", "test"].map(|part| one[part].as_u64().unwrap());
@@ -717,7 +697,7 @@ fn neurons_of_languages_are_set_to_zero() {
     }
     let command =
         format!("language-neurons --model {} --text en=en --draws 2 --device cpu", bert.display());
-    let found = json(folder, &format!("{command} --text fr=fr --share 0.1"));
+    let found = done(folder, &format!("{command} --text fr=fr --share 0.1"));
     assert_eq!(found["layers"][1]["layer"], 2);
     assert_eq!(found["ablations"].as_array().unwrap().len(), 4);
     let [own, random] = ["loss", "random"].map(|key| &found["ablations"][0][key]);
@@ -792,34 +772,30 @@ fn bad_vectors_and_dictionaries_are_named() {
         refused(folder, &align(target, dictionary, ""), 1, expected);
     }
     let seen = align("b.vec", "good.txt", "--normalize none --retrieval nn");
-    let found = json(folder, &seen);
+    let found = done(folder, &seen);
     assert_eq!((&found["p_at_1"], &found["coverage"]), (&1.0.into(), &1.0.into()));
     // One dictionary to learn from and to look up is no test, and that is said.
     let overlap = |pairs, queries, translations| serde_json::json!({ "pairs": pairs, "queries": queries, "translations": translations });
     assert_eq!(found["train_overlap"], overlap(2, 2, 0));
     assert!(found["unseen"].is_null());
-    let output = isogloss(folder, &words(&seen));
-    let [printed, said] =
-        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let [printed, said] = ran(folder, &seen);
     assert!(said.contains("learned from 2 of the 2 test words (2 of 2 pairs)"), "{said}");
     assert!(printed.contains("learned from all of these 2 words"), "{printed}");
     fs::write(folder.join("one.txt"), "deux two\n").unwrap();
     let some =
         "align words --source a.vec --target b.vec --dictionary one.txt --test-dictionary good.txt";
-    let found = json(folder, some);
+    let found = done(folder, some);
     assert_eq!(found["train_overlap"], overlap(1, 1, 0));
     assert_eq!(found["unseen"]["queries"], 1);
     fs::write(folder.join("other-word.txt"), "trois three\n").unwrap();
     let none = some.replace("one.txt", "other-word.txt");
-    assert_eq!(json(folder, &none)["train_overlap"]["queries"], 0);
-    let output = isogloss(folder, &words(&none));
-    assert!(!String::from_utf8_lossy(&output.stderr).contains("test words"));
+    assert_eq!(done(folder, &none)["train_overlap"]["queries"], 0);
+    assert!(!ran(folder, &none)[1].contains("test words"));
     // A translation that was learned from with another word is no whole test either.
     fs::write(folder.join("translation.txt"), "trois one\n").unwrap();
     let half = some.replace("one.txt", "translation.txt");
-    assert_eq!(json(folder, &half)["train_overlap"], overlap(0, 0, 1));
-    let printed = isogloss(folder, &words(&half));
-    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert_eq!(done(folder, &half)["train_overlap"], overlap(0, 0, 1));
+    let [printed, _] = ran(folder, &half);
     assert!(
         printed.contains("map learned from 1 pairs of 1 in the dictionary (100.0 %)"),
         "{printed}"
@@ -832,24 +808,22 @@ fn bad_vectors_and_dictionaries_are_named() {
         ["--dictionary swapped.txt --test-dictionary good.txt", "--test-dictionary swapped.txt"]
     {
         let few = format!("align words --source a.vec --target b.vec --normalize none {flag}");
-        let said = isogloss(folder, &words(&few));
-        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        let [_, said] = ran(folder, &few);
         let expected = "swapped.txt: only 1 of 23 pairs (4.3 %) have vectors on both sides; with its columns swapped, 2 would";
         assert!(said.contains(expected), "{said}");
     }
     let turned = align("b.vec", "turned.txt", "--normalize none --retrieval nn --reversed");
-    assert_eq!(json(folder, &turned)["p_at_1"], 1.0);
-    let tolerant = json(folder, &align("zero.vec", "good.txt", "--tolerant --normalize unit"));
+    assert_eq!(done(folder, &turned)["p_at_1"], 1.0);
+    let tolerant = done(folder, &align("zero.vec", "good.txt", "--tolerant --normalize unit"));
     assert_eq!((&tolerant["target_words"], &tolerant["coverage"]), (&2.into(), &0.5.into()));
     // Words and pairs have each their own share.
     fs::write(folder.join("half.txt"), "un one\ndeux two\ndeux zwei\nquatre four\n").unwrap();
     let half =
         "align words --source a.vec --target b.vec --test-dictionary half.txt --normalize none";
-    let printed = isogloss(folder, &words(half));
-    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let [printed, _] = ran(folder, &half);
     let expected = "\ncoverage: 2 of 3 source words (0.667), 2 of 4 pairs (0.500)\n";
     assert!(printed.contains(expected), "{printed}");
-    let half = json(folder, half);
+    let half = done(folder, half);
     assert_eq!(half["words"], serde_json::json!([3, 2]));
     assert_eq!((&half["pairs"], &half["pair_coverage"]), (&serde_json::json!([4, 2]), &0.5.into()));
     // A word that is spelled like its translation is no evidence, and vocabularies can be made common.
@@ -859,13 +833,12 @@ fn bad_vectors_and_dictionaries_are_named() {
     fs::write(folder.join("list.txt"), "un\nParis\n").unwrap();
     let names = "align words --source c.vec --target d.vec --test-dictionary names.txt \
                  --normalize none --retrieval nn";
-    let found = json(folder, names);
+    let found = done(folder, names);
     assert_eq!((&found["queries"], &found["different"]["queries"]), (&3.into(), &2.into()));
     assert_eq!(found["different"]["p_at_1"], 1.0);
     assert_eq!(found["different"]["candidates"]["queries"], 2);
-    let printed = isogloss(folder, &words(names));
-    assert!(String::from_utf8_lossy(&printed.stdout).contains("words that no translation equals:"));
-    let common = json(folder, &format!("{names} --source-words list.txt --target-words d.vec"));
+    assert!(ran(folder, &names)[0].contains("words that no translation equals:"));
+    let common = done(folder, &format!("{names} --source-words list.txt --target-words d.vec"));
     assert_eq!((&common["source_words"], &common["queries"]), (&2.into(), &2.into()));
     assert!(common["signature"].as_str().unwrap().contains("|vocab:200000,common|"), "{common}");
     fs::write(folder.join("other.txt"), "vier\n").unwrap();
@@ -913,28 +886,10 @@ fn many_languages_are_mapped_into_one_space() {
     dictionary("c-b.txt", ["c", "b"], 0..20);
     dictionary("b-a.test", ["b", "a"], 20..40);
     dictionary("a-c.test", ["a", "c"], 20..40);
-    let base = [
-        "align",
-        "many",
-        "--vectors",
-        "a=a.vec",
-        "--vectors",
-        "b=b.vec",
-        "--vectors",
-        "c=c.vec",
-        "--normalize",
-        "none",
-    ];
-    let learned = ["--dictionary", "b-a=b-a.txt", "--dictionary", "c-b=c-b.txt"];
-    let tested = [
-        "--test-dictionary",
-        "b-a=b-a.test",
-        "--test-dictionary",
-        "a-c=a-c.test",
-        "--out",
-        "space",
-    ];
-    let result = done(folder, &[&base[..], &learned, &tested].concat());
+    let base = "align many --vectors a=a.vec --vectors b=b.vec --vectors c=c.vec --normalize none";
+    let learned = "--dictionary b-a=b-a.txt --dictionary c-b=c-b.txt";
+    let tested = "--test-dictionary b-a=b-a.test --test-dictionary a-c=a-c.test --out space";
+    let result = done(folder, &format!("{base} {learned} {tested}"));
     let pairs = result["pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), 6, "every ordered pair: {pairs:?}");
     for pair in pairs {
@@ -952,14 +907,11 @@ fn many_languages_are_mapped_into_one_space() {
     }
     // The opposite direction of a dictionary that was learned from is no test either.
     dictionary("a-b.test", ["a", "b"], 15..30);
-    let turned = ["--test-dictionary", "a-b=a-b.test"];
-    let found = done(folder, &[&base[..], &learned, &turned].concat());
+    let found = done(folder, &format!("{base} {learned} --test-dictionary a-b=a-b.test"));
     for pair in found["pairs"].as_array().unwrap() {
         assert_eq!((&pair["seen"], &pair["queries"]), (&5.into(), &10.into()), "{pair}");
     }
     assert!(folder.join("space/c.npy").is_file() && folder.join("space/a.vec").is_file());
-    let lone = ["--dictionary", "b-a=b-a.txt"];
-    common::refused(folder, &[&base[..], &lone].concat(), 2, "joins `c` to `a`");
-    let unknown = ["--dictionary", "d-a=b-a.txt"];
-    common::refused(folder, &[&base[..], &unknown].concat(), 2, "no vectors of `d`");
+    refused(folder, &format!("{base} --dictionary b-a=b-a.txt"), 2, "joins `c` to `a`");
+    refused(folder, &format!("{base} --dictionary d-a=b-a.txt"), 2, "no vectors of `d`");
 }

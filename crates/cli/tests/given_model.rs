@@ -4,25 +4,16 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{done, isogloss, refused};
+use crate::common::{done, ran, refused};
 
 const HIDDEN: usize = 32;
 const LAYERS: usize = 3;
-
-/// The folder of real data, where one is named.
-fn data() -> Option<PathBuf> {
-    let data = std::env::var_os("ISOGLOSS_DATA").map(PathBuf::from);
-    if data.is_none() {
-        eprintln!("left out: ISOGLOSS_DATA names no folder of real data");
-    }
-    data.map(|data| std::path::absolute(data).unwrap())
-}
 
 /// Numbers that look random, the same every time.
 fn noise(count: usize, seed: u64) -> Vec<f32> {
@@ -96,33 +87,18 @@ fn write_bert(folder: &Path, vocabulary: &Path) {
 /// Liu et al. 2020, §4, on a model that is given: Tables 1 to 4, Figures 7 and 8.
 #[test]
 fn language_shift_of_a_given_model() {
-    let Some(data) = data() else { return };
+    let Some(data) = terms::tests::real_data() else { return };
     let place = TempDir::new().unwrap();
     let folder = place.path();
     write_bert(&folder.join("mbert"), &data.join("vocab/mbert_cased_vocab.txt"));
     let shown = data.display().to_string();
-    let choice = [
-        "language-shift",
-        "--model",
-        "mbert=mbert",
-        "--languages",
-        "en,de,fr",
-        "--data",
-        &shown,
-        "--seeds",
-        "1",
-        "--limit",
-        "12",
-        "--tasks",
-        "nli",
-        "--device",
-        "cpu",
-        "--transfer",
-        "--quick --limit 40 --epochs 1",
-    ];
-    let ran = done(folder, &[&["study", "run"], &choice[..]].concat());
-    assert!(ran["run"].as_u64().unwrap() > 5, "{ran}");
-    let rows = done(folder, &["results", "--study", "language-shift"]);
+    let choice = format!(
+        "language-shift --model mbert=mbert --languages en,de,fr --data {shown} --seeds 1 \
+            --limit 12 --tasks nli --device cpu --transfer '--quick --limit 40 --epochs 1'"
+    );
+    let run = done(folder, &format!("study run {choice}"));
+    assert!(run["run"].as_u64().unwrap() > 5, "{run}");
+    let rows = done(folder, "results --study language-shift");
     let rows = rows["records"].as_array().unwrap();
     let levels = |measure: &str, factor: &str| -> BTreeSet<String> {
         let of = rows.iter().filter(|row| row["measure"] == measure);
@@ -149,15 +125,10 @@ fn language_shift_of_a_given_model() {
     assert_eq!(used.unwrap()["value"], 12.0);
 
     // A study that cannot be asked of the model says why, and what is missing is said.
-    let words = [&["study", "plan"], &choice[..]].concat();
-    let greek: Vec<&str> =
-        words.iter().map(|word| if *word == "en,de,fr" { "en,de,el" } else { *word }).collect();
-    let output = isogloss(folder, &greek);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [text, _] = ran(folder, &format!("study plan {choice}").replace("en,de,fr", "en,de,el"));
     assert!(text.contains("skipped: el: there is no") && text.contains("dev-el.tsv"), "{text}");
     assert!(text.contains("shift, en-de"), "{text}");
-    let report = done(folder, &["report", "--out", "page.html"]);
+    let report = done(folder, "report --out page.html");
     assert!(folder.join("page.html").is_file(), "{report}");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
     assert!(page.contains("mbert"), "the page says which model");
@@ -172,23 +143,14 @@ fn the_result_of_a_command_is_recorded() {
     let model = fixture.display().to_string();
     fs::write(folder.join("a.txt"), "the cat\nle chat sur\n42 cat\n").unwrap();
     fs::write(folder.join("b.txt"), "le chat\nthe cat\n42 chat\n").unwrap();
-    let retrieve = [
-        "retrieve",
-        "--model",
-        &model,
-        "--parallel",
-        "en=a.txt",
-        "--parallel",
-        "fr=b.txt",
-        "--record-in",
-        "lab",
-        "--factor",
-        "system=tiny-bert",
-    ];
+    let retrieve = format!(
+        "retrieve --model {model} --parallel en=a.txt --parallel fr=b.txt --record-in lab \
+            --factor system=tiny-bert"
+    );
     for _ in 0..2 {
         done(folder, &retrieve);
     }
-    let rows = done(folder, &["results", "--measure", "retrieval"]);
+    let rows = done(folder, "results --measure retrieval");
     let rows = rows["records"].as_array().unwrap();
     // Three layers, raw and centred; the second run replaced the first.
     assert_eq!(rows.len(), 6, "{rows:?}");
@@ -197,12 +159,12 @@ fn the_result_of_a_command_is_recorded() {
     let command = rows[0]["origin"]["command"].as_str().unwrap();
     assert!(command.starts_with("isogloss retrieve ") && !command.contains("record"), "{command}");
 
-    let add = ["results", "add", "--measure", "accuracy", "--value", "0.5", "--factor", "task=nli"];
+    let add = "results add --measure accuracy --value 0.5 --factor task=nli";
     refused(folder, &add, 2, "--command");
-    done(folder, &[&add[..], &["--command", "python eval.py", "--seed", "3"]].concat());
-    let rows = done(folder, &["results", "--measure", "accuracy"]);
+    done(folder, &format!("{add} --command 'python eval.py' --seed 3"));
+    let rows = done(folder, "results --measure accuracy");
     let row = &rows["records"][0];
     assert_eq!((row["value"].as_f64(), row["origin"]["seed"].as_u64()), (Some(0.5), Some(3)));
     assert_eq!(row["origin"]["command"], "python eval.py");
-    refused(folder, &["retrieve", "--model", &model, "--factor", "a=b"], 2, "--record-in");
+    refused(folder, &format!("retrieve --model {model} --factor a=b"), 2, "--record-in");
 }

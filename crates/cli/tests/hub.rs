@@ -1,30 +1,15 @@
 //! `isogloss hub`, and folders of Hugging Face's in the place of runs, as they are typed.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use arrays::npy;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn isogloss(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    command.current_dir(folder).args(arguments.split_whitespace()).stdin(Stdio::null());
-    command.output().expect("the binary runs")
-}
-
-fn result(folder: &Path, arguments: &str) -> Value {
-    let output = isogloss(folder, &format!("{arguments} --json"));
-    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("one JSON object")
-}
-
-fn refused(folder: &Path, arguments: &str) -> (i32, String) {
-    let output = isogloss(folder, arguments);
-    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
-    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
+use crate::common::{done, ran, refused};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures").join(name)
@@ -37,26 +22,22 @@ fn a_folder_of_theirs_is_a_model_like_any_other() {
     fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
     for name in ["bert", "distilbert", "roberta", "xlm-roberta", "xlm", "xlm-roberta-xl"] {
         let model = fixture(name).display().to_string();
-        let imported = result(path, &format!("hub import {model} --out {name}"));
+        let imported = done(path, &format!("hub import {model} --out {name}"));
         assert_eq!(imported["has_mlm_head"], true);
         let encode = |model: &str, out: &str| {
-            result(path, &format!("encode --model {model} --text fr=text --out {out}"));
+            done(path, &format!("encode --model {model} --text fr=text --out {out}"));
             npy::read::<f32>(&path.join(out)).unwrap().values
         };
         let (theirs, ours) = (format!("{name}-theirs.npy"), format!("{name}-ours.npy"));
         assert_eq!(encode(&model, &theirs), encode(name, &ours), "{name}: the same as a run");
     }
-    let words = result(
+    let words = done(
         path,
         &format!("words --model {} --lang fr --embeddings --out w.vec", fixture("bert").display()),
     );
     assert!(words["words"].as_u64().is_some_and(|count| count > 50), "{words}");
-    let (code, message) = refused(path, "encode --model xlm --text sw=text --out x.npy");
-    assert_eq!(code, 2);
-    assert!(message.contains("it has en, fr, zh"), "{message}");
-    let (code, message) = refused(path, "hub import nowhere --out run");
-    assert_eq!(code, 1);
-    assert!(message.contains("nowhere/config.json"), "{message}");
+    refused(path, "encode --model xlm --text sw=text --out x.npy", 2, "it has en, fr, zh");
+    refused(path, "hub import nowhere --out run", 1, "nowhere/config.json");
 }
 
 #[test]
@@ -75,7 +56,7 @@ fn a_folder_of_theirs_is_fine_tuned() {
             "transfer --task {task} --model {model} --train en={task}-train.tsv --dev en={task}-train.tsv \
              --test fr={task}-test.tsv --quick --epochs 1 --out {name}-{task}"
         );
-        let scored = result(folder.path(), &transfer);
+        let scored = done(folder.path(), &transfer);
         assert!(scored.to_string().contains("fr"), "{scored}");
     }
 }
@@ -102,7 +83,7 @@ fn what_was_imported_is_exported_as_it_came() {
     let path = folder.path();
     fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
     let encode = |model: &str, out: &str| {
-        result(path, &format!("encode --model {model} --text fr=text --out {out}.npy"));
+        done(path, &format!("encode --model {model} --text fr=text --out {out}.npy"));
         npy::read::<f32>(&path.join(format!("{out}.npy"))).unwrap().values
     };
     for (name, prefix, class) in [
@@ -111,8 +92,8 @@ fn what_was_imported_is_exported_as_it_came() {
         ("xlm-roberta-xl", "roberta.", "XLMRobertaXLModel"),
     ] {
         without_head(name, prefix, &path.join(name));
-        result(path, &format!("hub import {name} --out {name}-run"));
-        let exported = result(path, &format!("hub export --model {name}-run --out {name}-hf"));
+        done(path, &format!("hub import {name} --out {name}-run"));
+        let exported = done(path, &format!("hub export --model {name}-run --out {name}-hf"));
         assert_eq!(exported["architecture"], class);
         let config = fs::read_to_string(path.join(format!("{name}-hf/config.json"))).unwrap();
         let config: Value = serde_json::from_str(&config).unwrap();
@@ -121,7 +102,7 @@ fn what_was_imported_is_exported_as_it_came() {
         assert!(card.contains("pipeline_tag: feature-extraction"), "{card}");
         assert!(card.contains(&format!("imported from `{name}`")), "{card}");
         assert!(!card.contains("It was trained") && !card.contains("MaskedLM"), "{card}");
-        let again = result(path, &format!("inspect {name}-hf"));
+        let again = done(path, &format!("inspect {name}-hf"));
         assert_eq!((&again["has_mlm_head"], &again["left_over"]), (&json!(false), &json!([])));
         let (before, after) =
             (encode(name, name), encode(&format!("{name}-hf"), &format!("{name}-2")));
@@ -131,7 +112,7 @@ fn what_was_imported_is_exported_as_it_came() {
     // With its head it guesses still, and was trained elsewhere all the same.
     let whole = fixture("bert").display().to_string();
     assert_eq!(
-        result(path, &format!("hub export --model {whole} --out whole-hf"))["architecture"],
+        done(path, &format!("hub export --model {whole} --out whole-hf"))["architecture"],
         "BertForMaskedLM"
     );
     let card = fs::read_to_string(path.join("whole-hf/README.md")).unwrap();
@@ -144,7 +125,7 @@ fn runs_are_exported_whole_or_for_one_language() {
     let path = folder.path();
     let world = "world generate --out world --sentences 2000 --set nli={train=3,dev=3,test=3} \
                  --set ner.train=9 --set treebank.train=9 --set parallel.train=20 --set tatoeba=20";
-    assert!(isogloss(path, world).status.success());
+    done(path, world);
     let cases = [
         ("pre", "--preset sep-emb-l1-3", "--lang qab", "xlm-roberta-xl"),
         (
@@ -165,15 +146,16 @@ fn runs_are_exported_whole_or_for_one_language() {
     for (name, flags, language, family) in cases {
         let train =
             format!("pretrain {flags} --world world --out {name} --steps 3 --evaluate-every 3");
-        let output = isogloss(path, &train);
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        ran(path, &train);
         if !language.is_empty() {
-            let (code, message) = refused(path, &format!("hub export --model {name} --out no"));
-            assert_eq!(code, 2);
-            assert!(message.contains("one language at a time: qaa, qab"), "{message}");
+            refused(
+                path,
+                &format!("hub export --model {name} --out no"),
+                2,
+                "one language at a time: qaa, qab",
+            );
         }
-        let exported =
-            result(path, &format!("hub export --model {name} {language} --out {name}-hf"));
+        let exported = done(path, &format!("hub export --model {name} {language} --out {name}-hf"));
         assert_eq!(exported["family"], family);
         // The dense layer that does nothing is the less exact the smaller the states are beside the
         // LayerNorm's ε, and after three updates they are small.
@@ -181,12 +163,10 @@ fn runs_are_exported_whole_or_for_one_language() {
         let card = fs::read_to_string(path.join(format!("{name}-hf/README.md"))).unwrap();
         assert!(card.contains("## Evaluation") && card.contains("steps = 3"), "{card}");
         assert!(card.contains("It was trained with Isogloss."), "{card}");
-        let again = result(path, &format!("inspect {name}-hf"));
+        let again = done(path, &format!("inspect {name}-hf"));
         assert_eq!(again["left_over"], json!([]));
     }
-    let (code, message) = refused(path, "hub export --model xlm --out xlm-hf");
-    assert_eq!(code, 2);
-    assert!(message.contains("xlm-hf"), "{message}");
+    refused(path, "hub export --model xlm --out xlm-hf", 2, "xlm-hf");
 }
 
 /// Runs of real text cut punctuation, and what they export is given raw text.
@@ -209,15 +189,14 @@ fn exported_tokenizers_cut_raw_text_as_the_run_does() {
             "pretrain --preset default --text en=en.txt {others} --out {name} --steps 3 --evaluate-every 3 \
              --text.lines true --text.dev 20 --vocabulary.merges 200 --vocabulary.kind joint"
         );
-        let output = isogloss(path, &train);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        ran(path, &train);
     }
-    result(path, "hub export --model run --lang en --out hf");
+    done(path, "hub export --model run --lang en --out hf");
     let raw: String = text.lines().take(9).map(|line| format!("{line}\n")).collect();
     fs::write(path.join("raw.txt"), raw).unwrap();
     let states = |model: &str| {
         let out = format!("{model}.npy");
-        result(
+        done(
             path,
             &format!(
                 "encode --model {model} --text en=raw.txt --pool none --lengths n --force --out {out}"
@@ -235,12 +214,9 @@ fn exported_tokenizers_cut_raw_text_as_the_run_does() {
         ("--model run", "by other rules than text of es"),
         ("--model chinese --lang zh", "the dictionary of jieba"),
     ] {
-        let (code, message) = refused(path, &format!("hub export {command} --force --out no"));
-        assert!(
-            code == 2 && message.contains(reason) && message.contains("--prepared"),
-            "{message}"
-        );
-        result(path, &format!("hub export {command} --prepared --force --out no"));
+        let message = refused(path, &format!("hub export {command} --force --out no"), 2, reason);
+        assert!(message.contains("--prepared"), "{message}");
+        done(path, &format!("hub export {command} --prepared --force --out no"));
         let card = fs::read_to_string(path.join("no/README.md")).unwrap();
         assert!(card.contains("expects words that were cut"), "{card}");
     }
@@ -266,25 +242,22 @@ fn inputs_that_would_give_wrong_numbers_are_named() {
             "no.vec: does not exist",
         ),
     ] {
-        let (_, message) = refused(path, &command);
-        assert!(message.contains(reason), "{message}");
+        refused(path, &command, 1, reason);
     }
     let said = |command: &str| {
-        let output = isogloss(path, command);
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{message}");
+        let [_, message] = ran(path, command);
         message
     };
     let header = said(&encode("pairs.tsv --columns 1,2"));
     assert!(header.contains("pairs.tsv:1: names columns, and is left out"), "{header}");
-    assert_eq!(result(path, &encode("pairs.tsv --columns 1,2"))["sentences"], 2);
+    assert_eq!(done(path, &encode("pairs.tsv --columns 1,2"))["sentences"], 2);
     assert!(
         header.contains("en: 0.00 % of 5 tokens unknown") && !header.contains("does not know"),
         "{header}"
     );
     let unknown = said(&encode("zh.txt"));
     assert!(unknown.contains("does not know 50.0 % of the tokens of en"), "{unknown}");
-    assert_eq!(result(path, &encode("zh.txt"))["unknown_share"], 0.5);
+    assert_eq!(done(path, &encode("zh.txt"))["unknown_share"], 0.5);
     // What git has before `git lfs pull`.
     let clone = path.join("clone");
     fs::create_dir(&clone).unwrap();
@@ -296,18 +269,16 @@ fn inputs_that_would_give_wrong_numbers_are_named() {
         "clone/model.safetensors",
         "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 71\n",
     );
-    let (code, message) = refused(path, "encode --model clone --text en=plain.txt --out y.npy");
-    assert!(
-        code == 1 && message.contains("model.safetensors") && message.contains("git lfs pull"),
-        "{message}"
-    );
-    let inspected = result(path, "inspect plain.txt");
+    let encode = "encode --model clone --text en=plain.txt --out y.npy";
+    let message = refused(path, encode, 1, "model.safetensors");
+    assert!(message.contains("git lfs pull"), "{message}");
+    let inspected = done(path, "inspect plain.txt");
     assert_eq!(
         (&inspected["kind"], &inspected["lines"], &inspected["words"]),
         (&json!("text"), &json!(2), &json!(6))
     );
     write("no.vec", "the 0.5 0.5\ncat 1 0\n");
-    assert_eq!(result(path, "inspect no.vec")["kind"], "word_vectors");
+    assert_eq!(done(path, "inspect no.vec")["kind"], "word_vectors");
     said("results add --lab lab --measure accuracy --value 0.5 --command x");
-    assert_eq!(result(path, "inspect lab")["kind"], "laboratory");
+    assert_eq!(done(path, "inspect lab")["kind"], "laboratory");
 }

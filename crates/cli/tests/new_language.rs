@@ -11,24 +11,18 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tensor::Device;
 
-use crate::common::{done, isogloss, refused};
+use crate::common::{done, json, refused};
 
 /// A folder with a world of three languages, the third of which no model knows yet.
 fn with_three_languages() -> TempDir {
     let folder = TempDir::new().unwrap();
-    let sizes = ["nli={train=3,dev=3,test=3}", "ner.train=40", "ner.dev=9", "ner.test=9"];
-    let sizes = sizes.iter().flat_map(|size| ["--set", size]);
-    let few = ["treebank.train=9", "parallel.train=9", "tatoeba=40"];
-    let sizes = sizes.chain(few.iter().flat_map(|size| ["--set", size]));
-    let world = "world generate --out world --languages 3 --sentences 2000";
-    let arguments: Vec<&str> = world.split(' ').chain(sizes).collect();
-    let output = isogloss(folder.path(), &arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let sizes = "--set nli={train=3,dev=3,test=3} --set ner={train=40,dev=9,test=9} \
+                 --set treebank.train=9 --set parallel.train=9 --set tatoeba=40";
+    done(
+        folder.path(),
+        &format!("world generate --out world --languages 3 --sentences 2000 {sizes}"),
+    );
     folder
-}
-
-fn run(folder: &Path, flags: &str) -> Value {
-    done(folder, &flags.split_whitespace().collect::<Vec<_>>())
 }
 
 fn opened(name: &Path) -> PretrainedModel {
@@ -74,7 +68,7 @@ const SMALL: &str = "--text.dev 100 --vocabulary.merges 200";
 
 /// A run of two languages.
 fn base(folder: &Path, preset: &str, out: &str) {
-    run(
+    done(
         folder,
         &format!(
             "pretrain --preset {preset} {OLD} {SMALL} --text.prepared true --steps 30 --out {out}"
@@ -89,7 +83,7 @@ fn only_what_is_new_is_trained_and_the_rest_stays_to_the_bit() {
     let sentences = fs::read_to_string(folder.join("world/tatoeba/tatoeba.qac-qaa.qac")).unwrap();
     let old_sentences = "world/tatoeba/tatoeba.qac-qaa.qaa";
     let encode = |model: &str| {
-        run(
+        done(
             folder,
             &format!("encode --model {model} --text qaa={old_sentences} --out {model}.npy"),
         );
@@ -99,7 +93,7 @@ fn only_what_is_new_is_trained_and_the_rest_stays_to_the_bit() {
         base(folder, preset, preset);
         let out = format!("{preset}-new");
         let flags = format!("pretrain --from {preset} {NEW} {SMALL} --trainable new --steps 6");
-        let summary = run(folder, &format!("{flags} --checkpoint-every 3 --out {out}"));
+        let summary = done(folder, &format!("{flags} --checkpoint-every 3 --out {out}"));
         assert_eq!(summary["perplexity"].as_object().unwrap().len(), 1, "only qac has text");
         let before = opened(&folder.join(preset));
         let start = opened(&folder.join(format!("{out}@0")));
@@ -127,10 +121,10 @@ fn only_what_is_new_is_trained_and_the_rest_stays_to_the_bit() {
     // The model that it began with is not needed any more, and what is frozen stays so.
     let before = opened(&folder.join("no-anchors"));
     fs::rename(folder.join("no-anchors"), folder.join("gone")).unwrap();
-    let more = run(folder, "pretrain --resume --out no-anchors-new --steps 9");
+    let more = done(folder, "pretrain --resume --out no-anchors-new --steps 9");
     assert_eq!(more["steps"], 9);
     assert_kept(&before, &opened(&folder.join("no-anchors-new")));
-    let scored = run(
+    let scored = done(
         folder,
         "transfer --task ner --world world --model no-anchors-new --quick --epochs 1 --out ner",
     );
@@ -143,7 +137,7 @@ fn everything_is_trained_together_with_old_text() {
     let folder = place.path();
     base(folder, "default", "base");
     let flags = format!("pretrain --from base {OLD} {NEW} {SMALL} --steps 6 --out more");
-    let summary = run(folder, &flags);
+    let summary = done(folder, &flags);
     let languages: Vec<&String> = summary["perplexity"].as_object().unwrap().keys().collect();
     assert_eq!(languages, ["qaa", "qab", "qac"]);
     let config = fs::read_to_string(folder.join("more/config.toml")).unwrap();
@@ -159,7 +153,7 @@ fn everything_is_trained_together_with_old_text() {
     assert_ne!(after.params.value(id).to_vec(), old, "layers are trained too");
     // A run goes on with text of one of its languages, from the same weights.
     let best = summary["best"]["perplexity"].as_f64().unwrap();
-    run(
+    done(
         folder,
         "pretrain --from more --text qac=world/text/qac.base.txt --text.dev 100 --steps 2 --lr 1e-9 --out one",
     );
@@ -168,7 +162,7 @@ fn everything_is_trained_together_with_old_text() {
     let perplexity = first["perplexity"]["qac"].as_f64().unwrap();
     assert!((perplexity / best - 1.0).abs() < 1e-6, "{perplexity}, {best}");
     // With a world, retrieval of the new language is measured while it is trained.
-    let measured = run(
+    let measured = done(
         folder,
         &format!("pretrain --from base --world world {NEW} {SMALL} --steps 2 --out probed"),
     );
@@ -191,7 +185,7 @@ fn everything_is_trained_together_with_old_text() {
         ),
     ] {
         let flags = format!("pretrain {flags} {SMALL} --out refused");
-        refused(folder, &flags.split_whitespace().collect::<Vec<_>>(), 2, reason);
+        refused(folder, &flags, 2, reason);
         assert!(!folder.join("refused").exists(), "{flags}");
     }
 }
@@ -216,7 +210,7 @@ fn imported_models_of_every_tokenizer_are_given_a_language() {
              --set stages=[] --batch.length 12 --vocabulary.merges 60 --out {name}",
             model.display()
         );
-        let summary = run(folder, &flags);
+        let summary = done(folder, &flags);
         assert!(summary["perplexity"]["sw"].as_f64().unwrap() > 1.0);
         let (before, after) = (opened(&model), opened(&folder.join(name)));
         assert!(assert_kept(&before, &after) > 0, "{name}");
@@ -225,14 +219,14 @@ fn imported_models_of_every_tokenizer_are_given_a_language() {
         let (old, new) = (subwords(&before, &known, sentence), subwords(&after, "sw", sentence));
         assert!(new < old, "{name}: {new} subwords, {old} before");
         let encode = |model: &str, text: &str, out: &str| {
-            run(folder, &format!("encode --model {model} --text {text} --force --out {out}.npy"));
+            done(folder, &format!("encode --model {model} --text {text} --force --out {out}.npy"));
             arrays::npy::read::<f32>(&folder.join(format!("{out}.npy"))).unwrap().values
         };
         let theirs = encode(&model.display().to_string(), &format!("{known}=en.txt"), "theirs");
         let ours = encode(name, &format!("{known}=en.txt"), "ours");
         assert_eq!(bits(&theirs), bits(&ours), "{name}: what it knew it reads as before");
         let hf = format!("{name}-hf");
-        run(folder, &format!("hub export --model {name} --lang sw --out {hf}"));
+        done(folder, &format!("hub export --model {name} --lang sw --out {hf}"));
         let language =
             if opened(&folder.join(&hf)).vocabulary.takes_any_language() { "any" } else { "sw" };
         let exported = encode(&hf, &format!("{language}=sw.txt"), "exported");
@@ -240,15 +234,13 @@ fn imported_models_of_every_tokenizer_are_given_a_language() {
         let far = exported.iter().zip(&own).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
         assert!(exported.len() == own.len() && far < 1e-3, "{name}: {far}");
         // Special tokens are in the file: `transformers` adds none by itself.
-        let json = |file: String| -> serde_json::Value {
-            serde_json::from_slice(&fs::read(folder.join(file)).unwrap()).unwrap()
-        };
+        let json = |file: String| -> serde_json::Value { json(&folder.join(file)) };
         let tokenizer = json(format!("{hf}/tokenizer.json"));
         assert!(!tokenizer["post_processor"].is_null(), "{name}");
         // The language that it knew is exported as it was, without the rows of the new one.
         let old_hf = format!("{name}-old-hf");
         let first = after.vocabulary.languages().next().unwrap();
-        run(folder, &format!("hub export --model {name} --lang {first} --out {old_hf}"));
+        done(folder, &format!("hub export --model {name} --lang {first} --out {old_hf}"));
         let exported = encode(&old_hf, &format!("{known}=en.txt"), "old");
         let far = exported.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
         assert!(exported.len() == theirs.len() && far < 1e-3, "{name}, what it knew: {far}");

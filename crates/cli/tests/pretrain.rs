@@ -17,23 +17,10 @@ use tensor::{Device, Params};
 use train::pretrain::{PretrainConfig, PretrainSummary, RunData, mlm_step};
 use train::{AdamGroup, Trainer};
 
-use crate::common::{command, done, isogloss, refused, with_world};
+use crate::common::{Typed, command, done, isogloss, json, ran, refused, started, with_world};
 
-const RUN: [&str; 13] = [
-    "pretrain",
-    "--world",
-    "world",
-    "--steps",
-    "40",
-    "--checkpoint-every",
-    "7",
-    "--evaluate-every",
-    "10",
-    "--preset",
-    "sep-emb-l1-3",
-    "--set",
-    "stages=[{steps=9,length=16,sequences=8},{steps=4,accumulate=1}]",
-];
+const RUN: &str = "pretrain --world world --steps 40 --checkpoint-every 7 --evaluate-every 10 --preset \
+        sep-emb-l1-3 --set stages=[{steps=9,length=16,sequences=8},{steps=4,accumulate=1}]";
 
 fn same(folder: &Path, file: &str) -> bool {
     let read = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
@@ -43,16 +30,12 @@ fn same(folder: &Path, file: &str) -> bool {
 #[test]
 fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     let folder = with_world();
-    let whole = isogloss(folder.path(), &[&RUN[..], &["--out", "whole", "--json"]].concat());
+    let whole = isogloss(folder.path(), &format!("{RUN} --out whole --json"));
     assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
     let summary: Value = serde_json::from_slice(&whole.stdout).expect("one JSON object");
     assert_eq!((&summary["steps"], &summary["finished"]), (&40.into(), &true.into()));
 
-    let silent = |arguments: &[&str]| {
-        let mut command = command(folder.path(), arguments);
-        command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
-    };
-    let begin = || silent(&[&RUN[..], &["--out", "broken"]].concat());
+    let begin = || started(folder.path(), &format!("{RUN} --out broken"));
     let mut run = begin();
     let configured = folder.path().join("broken/config.toml");
     let mut kills = 0;
@@ -74,14 +57,11 @@ fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
         run.kill().unwrap();
         run.wait().unwrap();
         kills += 1;
-        run = silent(&["pretrain", "--resume", "--out", "broken"]);
+        run = started(folder.path(), "pretrain --resume --out broken");
     }
-    let last = isogloss(folder.path(), &["pretrain", "--resume", "--out", "broken"]);
-    assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
+    ran(folder.path(), "pretrain --resume --out broken");
     // A run that is resumed after its end says what it printed then.
-    let resumed: Value =
-        serde_json::from_slice(&fs::read(folder.path().join("broken/summary.json")).unwrap())
-            .unwrap();
+    let resumed = json(&folder.path().join("broken/summary.json"));
     for key in ["perplexity", "retrieval", "best", "left_plateau", "emerged", "tokens", "steps"] {
         assert_eq!(resumed[key], summary[key], "{key}");
     }
@@ -110,10 +90,8 @@ fn a_loop_over_the_public_parts_is_the_run() {
     let path = folder.path().join("run");
     // This process is elsewhere, so the run must know whole paths.
     let world = folder.path().join("world").display().to_string();
-    let mut flags = [&RUN[..], &["--out", "run", "--device", "cpu"]].concat();
-    flags[2] = &world;
-    let output = isogloss(folder.path(), &flags);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let begin = RUN.replace("--world world", &format!("--world {world}"));
+    ran(folder.path(), &format!("{begin} --out run --device cpu"));
     let best = Archive::open(&path.join("model.safetensors")).unwrap();
     let summary = PretrainSummary::read(&path).unwrap();
     let steps = summary.best.unwrap().step;
@@ -154,32 +132,29 @@ fn learning_rates(folder: &Path, run: &str) -> Vec<(u64, f64)> {
 fn a_run_is_resumed_with_its_own_flags_and_extended_by_more_steps() {
     let folder = with_world();
     let folder = folder.path();
-    let begin = |out: &str, more: &[&str]| {
-        let all = ["pretrain", "--world", "world", "--preset", "no-anchors", "--out", out];
-        let output = isogloss(folder, &[&all[..], more].concat());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let begin = |out: &str, more: &str| {
+        ran(folder, &format!("pretrain --world world --preset no-anchors --out {out} {more}"));
     };
-    let constant = ["--set", "stages=[]", "--set", "adam.schedule={kind=\"constant\"}"];
-    begin("whole", &[&constant[..], &["--steps", "30"]].concat());
-    begin("broken", &[&constant[..], &["--steps", "20"]].concat());
+    let constant = "--set stages=[] --set adam.schedule={kind=\"constant\"}";
+    begin("whole", &format!("{constant} --steps 30"));
+    begin("broken", &format!("{constant} --steps 20"));
     for (flags, says) in [
-        (["--preset", "default"], "preset: the run was begun with \"no-anchors\", and \"default\""),
-        (["--lr", "1e-2"], "adam.lr: the run was begun with 0.003, and 0.01 is asked for"),
-        (["--steps", "10"], "steps: the run was begun with 20, and 10 is asked for"),
+        ("--preset default", "preset: the run was begun with \"no-anchors\", and \"default\""),
+        ("--lr 1e-2", "adam.lr: the run was begun with 0.003, and 0.01 is asked for"),
+        ("--steps 10", "steps: the run was begun with 20, and 10 is asked for"),
     ] {
-        let resume = ["pretrain", "--resume", "--out", "broken"];
-        common::refused(folder, &[&resume[..], &flags].concat(), 2, says);
+        refused(folder, &format!("pretrain --resume --out broken {flags}"), 2, says);
     }
     // A schedule that does not depend on the goal: the extended run is the longer one.
-    begin("broken", &[&constant[..], &["--resume", "--steps", "30"]].concat());
+    begin("broken", &format!("{constant} --resume --steps 30"));
     let model = |run: &str| fs::read(folder.join(run).join("model.safetensors")).unwrap();
     assert_eq!(PretrainSummary::read(&folder.join("broken")).unwrap().best.unwrap().step, 30);
     assert!(model("whole") == model("broken"), "the weights of the longer run");
 
     // Linear decay: up to the extension as planned first, from there on as in a run of the new length.
-    let linear = ["--set", "stages=[]", "--adam.schedule.warmup", "10"];
-    begin("line", &[&linear[..], &["--steps", "150"]].concat());
-    begin("line", &[&linear[..], &["--resume", "--steps", "300"]].concat());
+    let linear = "--set stages=[] --adam.schedule.warmup 10";
+    begin("line", &format!("{linear} --steps 150"));
+    begin("line", &format!("{linear} --resume --steps 300"));
     let expected = |step: u64| {
         let total = if step <= 150 { 150.0 } else { 300.0 };
         3e-3 * (total + 1.0 - step as f64) / (total + 1.0 - 10.0)
@@ -190,7 +165,7 @@ fn a_run_is_resumed_with_its_own_flags_and_extended_by_more_steps() {
         assert!((lr - expected(step)).abs() < 1e-12, "step {step}: {lr}");
     }
     // The configuration of an extended run makes the same run again, in one go.
-    let again = ["pretrain", "line/config.toml", "--out", "again"];
+    let again = "pretrain line/config.toml --out again";
     assert!(isogloss(folder, &again).status.success());
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl"] {
         let read = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
@@ -199,7 +174,7 @@ fn a_run_is_resumed_with_its_own_flags_and_extended_by_more_steps() {
     // Resumed once more it stays as it is, whichever of its goals is named.
     for steps in ["150", "300"] {
         let before = fs::read(folder.join("line/state.safetensors")).unwrap();
-        begin("line", &[&linear[..], &["--resume", "--steps", steps]].concat());
+        begin("line", &format!("{linear} --resume --steps {steps}"));
         assert_eq!(before, fs::read(folder.join("line/state.safetensors")).unwrap());
     }
 }
@@ -207,16 +182,15 @@ fn a_run_is_resumed_with_its_own_flags_and_extended_by_more_steps() {
 #[test]
 fn a_run_is_replaced_only_by_force() {
     let folder = with_world();
-    let begin = [&RUN[..], &["--out", "r", "--set", "steps=2"]].concat();
-    common::done(folder.path(), &begin);
-    common::refused(folder.path(), &begin, 2, "--force replaces a run");
-    common::done(folder.path(), &[&begin[..], &["--force", "--seed", "2"]].concat());
+    let begin = format!("{RUN} --out r --set steps=2");
+    done(folder.path(), &begin);
+    refused(folder.path(), &begin, 2, "--force replaces a run");
+    done(folder.path(), &format!("{begin} --force --seed 2"));
     let config = fs::read_to_string(folder.path().join("r/config.toml")).unwrap();
     assert!(config.contains("seed = 2"), "{config}");
     fs::create_dir(folder.path().join("mine")).unwrap();
     fs::write(folder.path().join("mine/thesis.tex"), "x").unwrap();
-    let other = [&RUN[..], &["--out", "mine", "--force"]].concat();
-    common::refused(folder.path(), &other, 2, "mine is not empty");
+    refused(folder.path(), &format!("{RUN} --out mine --force"), 2, "mine is not empty");
 }
 
 /// A schedule that ended with a run ends with the longer one that is made of its configuration.
@@ -225,11 +199,10 @@ fn a_configuration_serves_for_another_number_of_updates() {
     let folder = with_world();
     let folder = folder.path();
     let config = |run: &str| fs::read_to_string(folder.join(run).join("config.toml")).unwrap();
-    let begin = [&RUN[..], &["--out", "first", "--set", "steps=14", "--json"]].concat();
-    let first = isogloss(folder, &begin);
+    let first = isogloss(folder, &format!("{RUN} --out first --set steps=14 --json"));
     assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
     assert!(config("first").contains("total = 14"), "{}", config("first"));
-    let more = ["pretrain", "first/config.toml", "--steps", "20", "--out", "second"];
+    let more = "pretrain first/config.toml --steps 20 --out second";
     assert!(isogloss(folder, &more).status.success());
     assert!(config("second").contains("total = 20"), "{}", config("second"));
     // The preset's warm-up of 100 updates is cut to a run that is shorter, and not for good.
@@ -238,7 +211,7 @@ fn a_configuration_serves_for_another_number_of_updates() {
     // One that is done stays as it is, its time and all.
     let before =
         (fs::read(folder.join("first/summary.json")).unwrap(), listed(&folder.join("first")));
-    let again = isogloss(folder, &["pretrain", "--resume", "--out", "first", "--json"]);
+    let again = isogloss(folder, "pretrain --resume --out first --json");
     assert!(again.status.success());
     assert!(String::from_utf8_lossy(&again.stderr).contains("first is done; nothing was changed"));
     let summary = |output: &[u8]| serde_json::from_slice::<Value>(output).unwrap()["steps"].clone();
@@ -254,8 +227,7 @@ fn a_configuration_serves_for_another_number_of_updates() {
 fn a_run_that_is_stopped_has_failed_and_can_go_on() {
     let folder = with_world();
     let folder = folder.path();
-    let arguments = [&RUN[..], &["--out", "r", "--set", "steps=100000", "--json"]].concat();
-    let mut begun = command(folder, &arguments);
+    let mut begun = command(folder, &format!("{RUN} --out r --set steps=100000 --json"));
     let run = begun.stderr(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     while !folder.join("r/state.safetensors").exists() {
         sleep(Duration::from_millis(5));
@@ -272,103 +244,83 @@ fn a_run_that_is_stopped_has_failed_and_can_go_on() {
 fn wrong_requests_are_refused_with_exit_code_2() {
     let folder = with_world();
     for (flags, reason) in [
-        (&["--preset", "sep"][..], "invalid value 'sep' for '--preset <NAME>'"),
-        (&["--scale", "huge"], "[possible values: tiny, small, paper]"),
-        (&["--set", "encoder.heads=5"], "heads: 5 heads do not divide dim = 48"),
-        (&["--set", "encoder.headz=5"], "headz"),
-        (&["--set", "checkpoint_every=0"], "checkpoint_every: must not be 0"),
-        (&["--world", "nowhere"], "name a folder that `isogloss world generate` wrote"),
-        (&["--set", "batch.length=64"], "batch.length: is 64, more than encoder.positions = 32"),
-        (&["--batch.length", "0"], "batch.length: is 0, and no token of an input"),
-        (&["--batch.max_tokens", "1"], "batch.max_tokens: is 1, and no token of an input"),
+        ("--preset sep", "invalid value 'sep' for '--preset <NAME>'"),
+        ("--scale huge", "[possible values: tiny, small, paper]"),
+        ("--set encoder.heads=5", "heads: 5 heads do not divide dim = 48"),
+        ("--set encoder.headz=5", "headz"),
+        ("--world nowhere", "name a folder that `isogloss world generate` wrote"),
+        ("--set batch.length=64", "batch.length: is 64, more than encoder.positions = 32"),
+        ("--batch.length 0", "batch.length: is 0, and no token of an input"),
+        ("--batch.max_tokens 1", "batch.max_tokens: is 1, and no token of an input"),
+        ("--batch.max_tokens 64", "batch.max_tokens: is 64, more than encoder.positions = 32"),
+        ("--encoder.positions 8", "batch.length: is 32, more than encoder.positions = 8"),
+        ("--set stages=[{steps=5,sequences=0}]", "stages: a stage needs sequences"),
+        ("--device abacus", "[possible values: auto, cpu, cpu-bf16, cuda]"),
+        ("--preset wiki-cc", "world generate --domain-shift"),
+        ("--set stages=[{steps=5,length=64}]", "stages: "),
+        ("--accumulate 70000", "accumulate: must not be more than 65535"),
+        ("--encoder.dim 0", "encoder.dim: must not be 0"),
+        ("--adam.lr fast", "adam.lr: invalid type: string \"fast\", expected a number"),
+        ("--select-by xx", "select_by: 'xx' is none of the languages: qaa, qab"),
         (
-            &["--batch.max_tokens", "64"],
-            "batch.max_tokens: is 64, more than encoder.positions = 32",
-        ),
-        (&["--batch.sequences", "0"], "batch.sequences: must not be 0"),
-        (&["--encoder.positions", "0"], "encoder.positions: must not be 0"),
-        (&["--encoder.positions", "8"], "batch.length: is 32, more than encoder.positions = 8"),
-        (&["--set", "stages=[{steps=5,sequences=0}]"], "stages: a stage needs sequences"),
-        (&["--device", "abacus"], "[possible values: auto, cpu, cpu-bf16, cuda]"),
-        (&["--preset", "wiki-cc"], "world generate --domain-shift"),
-        (&["--encoder.headz", "5"], "headz"),
-        (&["--set", "stages=[{steps=5,length=64}]"], "stages: "),
-        (&["--accumulate", "70000"], "accumulate: must not be more than 65535"),
-        (&["--encoder.dim", "0"], "encoder.dim: must not be 0"),
-        (&["--adam.lr", "fast"], "adam.lr: invalid type: string \"fast\", expected a number"),
-        (&["--select-by", "xx"], "select_by: 'xx' is none of the languages: qaa, qab"),
-        (
-            &["--preset", "no-anchors", "--dictionary", "qaa-qab=world/muse/qaa-qab.txt"],
+            "--preset no-anchors --dictionary qaa-qab=world/muse/qaa-qab.txt",
             "take preset `extra-anchors`",
         ),
-        (&["--patience", "0"], "patience: must not be 0"),
         (
-            &["--steps", "9", "--adam.schedule.total", "8"],
+            "--steps 9 --adam.schedule.total 8",
             "adam.schedule.total: is 8, so that updates after it would change nothing",
         ),
-        (
-            &["--set", "switch={probability=0.3,most=0.15,dictionaries=[]}"],
-            "(--dictionary A-B=FILE)",
-        ),
+        ("--set switch={probability=0.3,most=0.15,dictionaries=[]}", "(--dictionary A-B=FILE)"),
     ] {
-        let world = if flags[0] == "--world" { &[][..] } else { &["--world", "world"] };
-        let output = isogloss(folder.path(), &[&["pretrain", "--out", "r"], world, flags].concat());
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {message}");
-        assert!(message.contains(reason), "{flags:?}: {message}");
+        let world = if flags.starts_with("--world") { "" } else { "--world world" };
+        refused(folder.path(), &format!("pretrain --out r {world} {flags}"), 2, reason);
         assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
     }
-    let output = isogloss(folder.path(), &["pretrain", "--text", "en=nowhere.txt", "--out", "r"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.txt"));
+    refused(folder.path(), "pretrain --text en=nowhere.txt --out r", 1, "nowhere.txt");
     assert!(!folder.path().join("r").exists(), "a missing file left a folder");
-    let output = isogloss(folder.path(), &["pretrain", "--resume", "--out", "world"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("holds no run"));
-    let output = isogloss(folder.path(), &["pretrain", "--world", "world", "--out", "world"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is not empty"));
+    refused(folder.path(), "pretrain --resume --out world", 2, "holds no run");
+    refused(folder.path(), "pretrain --world world --out world", 2, "is not empty");
 }
 
 #[test]
 fn a_start_that_failed_does_not_stand_in_the_way() {
     let folder = with_world();
-    let refused = |arguments: &[&str], code, expected| {
-        common::refused(folder.path(), arguments, code, expected)
-    };
+    let refused =
+        |arguments: &str, code, expected| refused(folder.path(), arguments, code, expected);
     fs::write(folder.path().join("bad.txt"), b"one\nt\xe9\n").unwrap();
-    let printed = refused(&["pretrain", "--text", "en=bad.txt", "--out", "r"], 1, "bad.txt:2: not");
+    let printed = refused("pretrain --text en=bad.txt --out r", 1, "bad.txt:2: not");
     assert!(!printed.contains("--tolerant"), "{printed}");
-    refused(&["pretrain", "--text", "en=-", "--out", "r"], 2, "more than once");
-    let begin = [&RUN[..], &["--out", "r", "--set", "steps=2"]].concat();
+    refused("pretrain --text en=- --out r", 2, "more than once");
+    let begin = format!("{RUN} --out r --set steps=2");
     // A clash of settings that only the data shows.
-    refused(&[&begin[..], &["--text.dev", "90000"]].concat(), 2, "dev = 90000");
+    refused(&format!("{begin} --text.dev 90000"), 2, "dev = 90000");
     assert!(!folder.path().join("r").exists());
-    common::done(folder.path(), &begin);
+    done(folder.path(), &begin);
 
-    let resume = ["pretrain", "--resume", "--out", "r"];
-    let changed = [&resume[..], &["--adam.lr", "1e-2"]].concat();
+    let resume = "pretrain --resume --out r";
+    let changed = format!("{resume} --adam.lr 1e-2");
     refused(&changed, 2, "adam.lr: the run was begun with 0.003, and 0.01 is asked for");
-    refused(&["transfer", "--resume", "--out", "r"], 2, "isogloss pretrain --resume --out r");
+    refused("transfer --resume --out r", 2, "isogloss pretrain --resume --out r");
     // As a kill before the end leaves it.
     fs::remove_file(folder.path().join("r/summary.json")).unwrap();
     let elsewhere = folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    let from = ["pretrain", "--resume", "--out", "../r"];
+    let from = "pretrain --resume --out ../r";
     common::refused(&elsewhere, &from, 1, "relative to where the run was begun");
     fs::remove_file(folder.path().join("r/state.safetensors")).unwrap();
-    let output = isogloss(folder.path(), &resume);
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    let [_, printed] = ran(folder.path(), resume);
     assert!(printed.contains("r holds no checkpoint: from step 0"), "{printed}");
     // As a kill before the first checkpoint leaves it.
     for file in ["state.safetensors", "summary.json"] {
         fs::remove_file(folder.path().join("r").join(file)).unwrap();
     }
-    let other = [&begin[..], &["--seed", "7"]].concat();
+    let other = format!("{begin} --seed 7");
     refused(
         &other,
         2,
         "holds another run, without a checkpoint yet; resume it, replace it by force",
     );
-    common::done(folder.path(), &begin);
+    done(folder.path(), &begin);
     refused(&begin, 2, "is not empty");
 }
 
@@ -378,19 +330,14 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
 fn a_folder_with_nothing_but_a_lock_and_leftovers_is_empty() {
     let folder = with_world();
     let run = folder.path().join("r");
-    let begin = [&RUN[..], &["--out", "r", "--set", "steps=2"]].concat();
-    for resume in [&[][..], &["--resume"]] {
+    let begin = format!("{RUN} --out r --set steps=2");
+    for resume in ["", "--resume"] {
         fs::create_dir_all(run.join(".unfinished-0000000000000000-65a99287/inner")).unwrap();
         for file in ["lock", ".unfinished-1111111111111111-5e5128d7"] {
             fs::write(run.join(file), "").unwrap();
         }
-        refused(
-            folder.path(),
-            &["pretrain", "--resume", "--out", "r"],
-            2,
-            "holds no run to resume",
-        );
-        done(folder.path(), &[&begin[..], resume].concat());
+        refused(folder.path(), "pretrain --resume --out r", 2, "holds no run to resume");
+        done(folder.path(), &format!("{begin} {resume}"));
         let left = listed(&run);
         assert_eq!(left.iter().find(|name| name.starts_with('.')), None, "{left:?}");
         fs::remove_dir_all(&run).unwrap();
@@ -407,18 +354,15 @@ fn flip(path: &Path, at: usize) {
 fn a_damaged_checkpoint_gives_way_to_the_one_before() {
     let folder = with_world();
     let path = |name: &str| folder.path().join(name);
-    done(folder.path(), &[&RUN[..], &["--out", "whole"]].concat());
-    let begin = [&RUN[..], &["--out", "broken"]].concat();
-    done(folder.path(), &begin);
-    let resume = ["pretrain", "--resume", "--out", "broken"];
+    done(folder.path(), &format!("{RUN} --out whole"));
+    done(folder.path(), &format!("{RUN} --out broken"));
+    let resume = "pretrain --resume --out broken";
     fs::remove_file(path("broken/summary.json")).unwrap();
     let (state, older) =
         (path("broken/state.safetensors"), path("broken/state.previous.safetensors"));
     let size = fs::metadata(&state).unwrap().len() as usize;
     flip(&state, size / 2);
-    let output = isogloss(folder.path(), &resume);
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{printed}");
+    let [_, printed] = ran(folder.path(), &resume);
     for part in ["broken/state.safetensors was altered", "the checkpoint before it", "from step 35"]
     {
         assert!(printed.contains(part), "{part}: {printed}");
@@ -440,15 +384,13 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
 #[test]
 fn a_damaged_checkpoint_does_not_change_an_extension() {
     let folder = with_world();
-    let extend = |out| ["pretrain", "--resume", "--out", out, "--steps", "50", "-q"];
+    let extend = |out| format!("pretrain --resume --out {out} --steps 50 -q");
     for out in ["whole", "broken"] {
-        done(folder.path(), &[&RUN[..], &["--out", out]].concat());
+        done(folder.path(), &format!("{RUN} --out {out}"));
     }
     done(folder.path(), &extend("whole"));
     flip(&folder.path().join("broken/state.safetensors"), 60);
-    let output = isogloss(folder.path(), &extend("broken"));
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{printed}");
+    let [_, printed] = ran(folder.path(), &extend("broken"));
     assert!(printed.contains("broken/state.safetensors"), "{printed}");
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl", "config.toml"] {
         assert!(same(folder.path(), file), "{file}");
@@ -459,10 +401,10 @@ fn a_damaged_checkpoint_does_not_change_an_extension() {
 #[test]
 fn what_rots_under_a_run_is_noticed() {
     let folder = with_world();
-    done(folder.path(), &[&RUN[..], &["--out", "r", "--set", "steps=14"]].concat());
+    done(folder.path(), &format!("{RUN} --out r --set steps=14"));
     let run = folder.path().join("r");
     fs::remove_file(run.join("summary.json")).unwrap();
-    let resume = ["pretrain", "--resume", "--out", "r"];
+    let resume = "pretrain --resume --out r";
     let corpus = run.join("corpora").join(&listed(&run.join("corpora"))[0]);
     for file in ["train.bin", "dev.bin", "counts.bin", "corpus.json"] {
         let file = corpus.join(file);
@@ -482,8 +424,7 @@ fn what_rots_under_a_run_is_noticed() {
     let at = lines.find("\"perplexity\":{").unwrap() + 20;
     assert!(lines.as_bytes()[at].is_ascii_digit(), "{lines}");
     flip(&metrics, at);
-    let output = isogloss(folder.path(), &resume);
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    let [_, printed] = ran(folder.path(), resume);
     assert!(printed.contains("some were altered or lost"), "{printed}");
     // A summary that was altered is none.
     flip(&run.join("summary.json"), 30);
@@ -496,13 +437,10 @@ fn what_rots_under_a_run_is_noticed() {
 fn a_run_that_diverges_fails_and_says_where() {
     let folder = with_world();
     let with = |out: &str, every: &str| {
-        let flags = ["pretrain", "--world", "world", "--steps", "60", "--out", out, "--lr", "1e30"];
-        let rest =
-            ["--evaluate-every", "5", "--set", "adam.clip=1e30", "--checkpoint-every", every];
-        let output = isogloss(folder.path(), &[&flags[..], &rest].concat());
-        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{printed}");
-        assert!(printed.contains("the run diverged at step"), "{printed}");
+        let flags = format!("pretrain --world world --steps 60 --out {out} --lr 1e30");
+        let rest = format!("--evaluate-every 5 --set adam.clip=1e30 --checkpoint-every {every}");
+        let printed =
+            refused(folder.path(), &format!("{flags} {rest}"), 1, "the run diverged at step");
         assert!(printed.contains("lower learning rate") && printed.contains("--lr"), "{printed}");
         printed
     };
@@ -514,13 +452,12 @@ fn a_run_that_diverges_fails_and_says_where() {
 #[test]
 fn two_processes_do_not_work_in_one_folder() {
     let folder = with_world();
-    let arguments = [&RUN[..], &["--out", "r", "--set", "steps=2000"]].concat();
-    let mut first = command(folder.path(), &arguments);
+    let mut first = command(folder.path(), &format!("{RUN} --out r --set steps=2000"));
     let mut first = first.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     while !folder.path().join("r/metrics.jsonl").exists() {
         sleep(Duration::from_millis(20));
     }
-    let second = isogloss(folder.path(), &["pretrain", "--resume", "--out", "r"]);
+    let second = isogloss(folder.path(), "pretrain --resume --out r");
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(second.status.code(), Some(1));
@@ -541,21 +478,12 @@ fn listed(folder: &Path) -> Vec<String> {
 #[test]
 fn a_run_is_a_complete_folder() {
     let folder = with_world();
-    let flags = ["--preset", "default", "--steps", "60", "--lr", "2e-3", "--out", "r"];
-    let output = isogloss(folder.path(), &[&["pretrain", "--world", "world"], &flags[..]].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    ran(folder.path(), "pretrain --world world --preset default --steps 60 --lr 2e-3 --out r");
     let run = folder.path().join("r");
     let names = listed(&run);
-    for file in [
-        "config.json",
-        "config.toml",
-        "metrics.jsonl",
-        "model.safetensors",
-        "state.safetensors",
-        "summary.json",
-        "tokenizer.json",
-        "vocabulary",
-    ] {
+    let there = "config.json config.toml metrics.jsonl model.safetensors state.safetensors \
+                 summary.json tokenizer.json vocabulary";
+    for file in there.split(' ') {
         assert!(names.iter().any(|name| name == file), "no {file} in {names:?}");
     }
     assert!(names.iter().any(|name| name.starts_with("events.out.tfevents.")), "{names:?}");
@@ -567,9 +495,7 @@ fn a_run_is_a_complete_folder() {
 /// A run in `r` that has made 7 of its 40 updates.
 fn begun() -> TempDir {
     let folder = with_world();
-    let few = ["--out", "r", "--set", "steps=7", "--set", "adam.schedule.total=40"];
-    let begun = isogloss(folder.path(), &[&RUN[..], &few].concat());
-    assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
+    ran(folder.path(), &format!("{RUN} --out r --set steps=7 --set adam.schedule.total=40"));
     let config = folder.path().join("r/config.toml");
     let text = fs::read_to_string(&config).unwrap().replace("steps = 7", "steps = 40");
     // Without its last line, a configuration that was altered is taken as it is.
@@ -601,22 +527,18 @@ fn a_full_disk_leaves_the_last_checkpoint() {
     assert!(message.contains("safetensors: cannot write"), "{message}");
     assert_eq!(fs::read(&state).unwrap(), before);
     assert!(!listed(&folder.path().join("r")).iter().any(|name| name.ends_with("partial")));
-    let output = isogloss(folder.path(), &["pretrain", "--resume", "--out", "r"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    ran(folder.path(), "pretrain --resume --out r");
 }
 
 #[test]
 fn a_run_goes_on_with_the_text_and_the_settings_it_began_with() {
     let folder = begun();
-    let output = isogloss(folder.path(), &["pretrain", "--resume", "--steps", "9", "--out", "r"]);
+    let output = isogloss(folder.path(), "pretrain --resume --steps 9 --out r");
     assert_eq!(output.status.code(), Some(2));
     let text = folder.path().join("world/text/qaa.base.txt");
     let more = fs::read_to_string(&text).unwrap() + "one more line\n";
     fs::write(&text, more).unwrap();
-    let output = isogloss(folder.path(), &["pretrain", "--resume", "--out", "r"]);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("r began with other text"), "{message}");
+    refused(folder.path(), "pretrain --resume --out r", 1, "r began with other text");
 }
 
 #[test]
@@ -624,10 +546,7 @@ fn a_folder_that_cannot_be_written_is_named() {
     let folder = with_world();
     fs::write(folder.path().join("file"), "").unwrap();
     for out in ["/proc/run", "file/run"] {
-        let output = isogloss(folder.path(), &[&RUN[..], &["--out", out]].concat());
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{message}");
-        assert!(message.contains("cannot make the folder"), "{message}");
+        refused(folder.path(), &format!("{RUN} --out {out}"), 1, "cannot make the folder");
     }
 }
 
@@ -637,14 +556,13 @@ fn a_folder_that_cannot_be_written_is_named() {
 fn a_run_begins_with_the_weights_of_a_model() {
     let place = with_world();
     let folder = place.path();
-    let world = ["--world", "world", "--text.dev", "100"];
-    let first = ["pretrain", "--preset", "default", "--steps", "60", "--out", "first"];
-    let trained = done(folder, &[&first[..], &world].concat());
+    let world = "--world world --text.dev 100";
+    let first = "pretrain --preset default --steps 60 --out first";
+    let trained = done(folder, &format!("{first} {world}"));
     let best = trained["best"]["perplexity"].as_f64().unwrap();
-    done(folder, &["hub", "export", "--model", "first", "--out", "hf"]);
+    done(folder, "hub export --model first --out hf");
     for (init, out) in [("first", "of-run"), ("hf", "of-hub")] {
-        let again = ["pretrain", "--init", init, "--steps", "4", "--lr", "1e-9", "--out", out];
-        done(folder, &[&again[..], &world].concat());
+        done(folder, &format!("pretrain --init {init} --steps 4 --lr 1e-9 --out {out} {world}"));
         let lines = fs::read_to_string(folder.join(out).join("metrics.jsonl")).unwrap();
         let before: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
         let perplexity = before["perplexity"]["qaa"].as_f64().unwrap();
@@ -655,7 +573,7 @@ fn a_run_begins_with_the_weights_of_a_model() {
     }
     // A kill later, the checkpoint counts and not the model it began with.
     fs::remove_dir_all(folder.join("first")).unwrap();
-    let more = done(folder, &["pretrain", "--resume", "--out", "of-run", "--steps", "6"]);
+    let more = done(folder, "pretrain --resume --out of-run --steps 6");
     assert_eq!(more["steps"], 6);
     for (flags, reason) in [
         ("--init hf --preset no-anchors", "init: vocabulary and encoder are those of hf"),
@@ -663,8 +581,7 @@ fn a_run_begins_with_the_weights_of_a_model() {
         ("--init hf --encoder.layers 2", "init: weights `"),
         ("--init hf --vocab hf", "vocabulary.folder: the vocabulary is that of hf"),
     ] {
-        let flags: Vec<&str> = flags.split(' ').collect();
-        refused(folder, &[&["pretrain", "--out", "r"], &flags[..], &world].concat(), 2, reason);
+        refused(folder, &format!("pretrain --out r {flags} {world}"), 2, reason);
         assert!(!folder.join("r").exists(), "{flags:?} left a folder");
     }
 }
@@ -678,10 +595,11 @@ fn an_encoder_that_does_not_fit_is_refused_with_the_number() {
     for (dim, limit) in [("65536", 1_500_000), ("8192", 1_500_000), ("1024", 900_000)] {
         let out = format!("run-{dim}");
         let script = format!("ulimit -v {limit} && exec \"$@\"");
-        let flags = ["--encoder.dim", dim, "--threads", "2", "--device", "cpu", "--out", &out];
+        let flags = format!("--encoder.dim {dim} --threads 2 --device cpu --out {out}");
         let mut shell = Command::new("sh");
         shell.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_isogloss")]);
-        let output = shell.args(RUN).args(flags).current_dir(folder.path()).output().unwrap();
+        let words = format!("{RUN} {flags}").words();
+        let output = shell.args(words).current_dir(folder.path()).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(1 | 2)), "{dim}: {:?} {errors}", output.status);
         assert_eq!(errors.matches("error:").count(), 1, "{dim}: {errors}");

@@ -13,29 +13,14 @@ use std::time::{Duration, Instant};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
-use crate::common::{command, done, isogloss, refused, with_world};
+use crate::common::{command, done, ran, refused, with_world};
 
 /// Embeddings and lower layers of each language are its own: some ranks then have no gradient for some weights.
-const RUN: [&str; 15] = [
-    "pretrain",
-    "--world",
-    "world",
-    "--device",
-    "cpu",
-    "--preset",
-    "sep-emb-l1-3",
-    "--accumulate",
-    "4",
-    "--checkpoint-every",
-    "5",
-    "--evaluate-every",
-    "50",
-    "--steps",
-    "100",
-];
+const RUN: &str = "pretrain --world world --device cpu --preset sep-emb-l1-3 --accumulate 4 \
+        --checkpoint-every 5 --evaluate-every 50";
 
-fn run(folder: &Path, flags: &[&str]) -> Value {
-    done(folder, &[&RUN[..], flags].concat())
+fn run(folder: &Path, flags: &str) -> Value {
+    done(folder, &format!("{RUN} --steps 100 {flags}"))
 }
 
 fn read(folder: &Path, run: &str, file: &str) -> Vec<u8> {
@@ -86,44 +71,44 @@ fn assert_same_model(folder: &Path, one: &str, other: &str) {
 fn ranks_train_the_model_of_one_process() {
     let folder = with_world();
     let path = folder.path();
-    let plain = run(path, &["--out", "plain"]);
-    let summary = run(path, &["--ranks", "2", "--out", "two"]);
+    let plain = run(path, "--out plain");
+    let summary = run(path, "--ranks 2 --out two");
     for key in ["steps", "tokens", "finished", "signature"] {
         assert_eq!(plain[key], summary[key], "{key}");
     }
     assert_same_model(path, "plain", "two");
     // It can fail: another seed is another model.
-    run(path, &["--seed", "2", "--text.seed", "1", "--out", "other"]);
+    run(path, "--seed 2 --text.seed 1 --out other");
     let apart = difference(&weights(path, "plain"), &weights(path, "other"));
     assert!(apart > 0.1, "two seeds differ by {apart}");
     // The same bits for the same number of ranks, under any launcher and in every run.
-    run(path, &["--gpus", "2", "--out", "again"]);
+    run(path, "--gpus 2 --out again");
     for file in ["state.safetensors", "model.safetensors", "metrics.jsonl"] {
         assert!(read(path, "two", file) == read(path, "again", file), "{file}");
     }
     // Also where each keeps a share of Adam's state alone.
-    run(path, &["--ranks", "2", "--shard-optimizer", "--out", "sharded"]);
+    run(path, "--ranks 2 --shard-optimizer --out sharded");
     for file in ["state.safetensors", "model.safetensors", "metrics.jsonl"] {
         assert!(read(path, "two", file) == read(path, "sharded", file), "sharded: {file}");
     }
     // One rank is the whole way with nobody to add up with: the bits of a process by itself.
-    run(path, &["--ranks", "1", "--out", "one"]);
+    run(path, "--ranks 1 --out one");
     assert!(read(path, "plain", "state.safetensors") == read(path, "one", "state.safetensors"));
 }
 
 #[test]
 fn what_ranks_cannot_share_is_refused_once() {
     let folder = with_world();
-    let flags = [&RUN[..], &["--ranks", "3", "--out", "run"]].concat();
+    let flags = format!("{RUN} --ranks 3 --out run");
     let errors = refused(folder.path(), &flags, 2, "4 micro-batches cannot be shared by 3 ranks");
     assert_eq!(errors.matches("error:").count(), 1, "{errors}");
     assert!(!folder.path().join("run").exists());
 }
 
 /// Two processes as torchrun starts them.
-fn launch(folder: &Path, flags: &[&str]) -> [Child; 2] {
+fn launch(folder: &Path, flags: &str) -> [Child; 2] {
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-    let flags = [&RUN[..], flags].concat();
+    let flags = format!("{RUN} --steps 100 {flags}");
     [0, 1].map(|rank| {
         let mut command: Command = command(folder, &flags);
         let rank = rank.to_string();
@@ -138,26 +123,25 @@ fn launch(folder: &Path, flags: &[&str]) -> [Child; 2] {
 fn mpirun_starts_ranks() {
     let found = Command::new("mpirun").arg("--version").stdout(Stdio::null()).status();
     if !found.is_ok_and(|status| status.success()) {
-        eprintln!("LEFT OUT: mpirun_starts_ranks: mpirun (Debian: openmpi-bin) is not installed");
+        terms::tests::left_out("mpirun (Debian: openmpi-bin) is not installed");
         return;
     }
     let folder = with_world();
     let path = folder.path();
-    let short = ["--steps", "10", "--set", "trajectory=false"];
-    let flags = |out| [&RUN[..13], &short, &["--out", out]].concat();
+    let flags = |out| format!("{RUN} --steps 10 --set trajectory=false --out {out}");
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let mut mpirun = Command::new("mpirun");
     mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", "2", "-x"]);
     mpirun.arg(format!("MASTER_PORT={port}")).arg(env!("CARGO_BIN_EXE_isogloss"));
-    let output = mpirun.current_dir(path).args(flags("mpirun")).output().unwrap();
+    let output = mpirun.current_dir(path).args(flags("mpirun").split(' ')).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    done(path, &[&flags("two")[..], &["--ranks", "2"]].concat());
+    done(path, &format!("{} --ranks 2", flags("two")));
     assert!(read(path, "mpirun", "state.safetensors") == read(path, "two", "state.safetensors"));
 }
 
 /// Kills one of two ranks once there is a checkpoint. Gives what the other has printed.
-fn kill_one(folder: &Path, run: &str, killed: usize, flags: &[&str]) -> Output {
-    let [first, second] = launch(folder, &[flags, &["--out", run]].concat());
+fn kill_one(folder: &Path, run: &str, killed: usize, flags: &str) -> Output {
+    let [first, second] = launch(folder, &format!("{flags} --out {run}"));
     let (mut dying, mut left) = if killed == 0 { (first, second) } else { (second, first) };
     let checkpoint = folder.join(run).join("state.safetensors");
     let begun = Instant::now();
@@ -180,11 +164,11 @@ fn kill_one(folder: &Path, run: &str, killed: usize, flags: &[&str]) -> Output {
 fn a_rank_that_dies_stops_the_others_and_the_run_resumes_with_another_number() {
     let folder = with_world();
     let path = folder.path();
-    run(path, &["--out", "plain"]);
+    run(path, "--out plain");
     for killed in [1, 0] {
         let name = format!("without-{killed}");
         // Without rank 1, the checkpoint is of a sharded optimiser.
-        let sharded: &[&str] = if killed == 1 { &["--shard-optimizer"] } else { &[] };
+        let sharded = if killed == 1 { "--shard-optimizer" } else { "" };
         let output = kill_one(path, &name, killed, sharded);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{errors}");
@@ -196,10 +180,8 @@ fn a_rank_that_dies_stops_the_others_and_the_run_resumes_with_another_number() {
         assert!(expected.iter().all(|text| lines[0].contains(text)), "{errors}");
     }
     // One process after two ranks with a sharded optimiser, and two with one after two without.
-    let resumed =
-        isogloss(path, &["pretrain", "--resume", "--device", "cpu", "--out", "without-1"]);
-    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
-    let [first, second] = launch(path, &["--resume", "--shard-optimizer", "--out", "without-0"]);
+    ran(path, "pretrain --resume --device cpu --out without-1");
+    let [first, second] = launch(path, "--resume --shard-optimizer --out without-0");
     for rank in [first, second] {
         let output = rank.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -232,7 +214,7 @@ fn no_rank_outlives_the_process_that_started_it() {
     let folder = with_world();
     let path = folder.path();
     for delay in [0, 2, 5, 10, 20, 50] {
-        let mut parent = command(path, &[&RUN[..], &["--ranks", "2", "--out", "run"]].concat())
+        let mut parent = command(path, &format!("{RUN} --steps 100 --ranks 2 --out run"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -264,8 +246,7 @@ fn no_rank_outlives_the_process_that_started_it() {
 fn who_has_not_the_secret_is_no_rank() {
     let folder = with_world();
     let path = folder.path();
-    let short = [&RUN[..13], &["--steps", "10", "--set", "trajectory=false", "--out", "run"]];
-    let flags = short.concat();
+    let flags = format!("{RUN} --steps 10 --set trajectory=false --out run");
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let secret = "0123456789abcdef0123456789abcdef";
     let start = |rank: &str, secret: &str| {

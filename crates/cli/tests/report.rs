@@ -1,35 +1,19 @@
 //! `results` and `report` as people and scripts meet them: the real binary over a small store.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use lab::record::{Origin, Record};
 use lab::store::{FILE, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn isogloss(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    command.current_dir(folder).args(arguments.split_whitespace()).stdin(Stdio::null());
-    command.output().expect("the binary runs")
-}
+use crate::common::{done, ran, refused};
 
-fn printed(folder: &Path, arguments: &str) -> String {
-    let output = isogloss(folder, arguments);
-    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn json(folder: &Path, arguments: &str) -> Value {
-    serde_json::from_str(&printed(folder, &format!("{arguments} --json"))).expect("one JSON object")
-}
-
-/// The code of a failure and what was printed about it.
-fn refused(folder: &Path, arguments: &str) -> (i32, String) {
-    let output = isogloss(folder, arguments);
-    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
-    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+fn printed(folder: &Path, line: &str) -> String {
+    ran(folder, line)[0].clone()
 }
 
 /// A laboratory with a few numbers: two conditions, three seeds.
@@ -81,7 +65,7 @@ fn results_are_shown_chosen_and_averaged() {
     assert_eq!(some.lines().count(), 2, "{some}");
     assert!(some.contains("0.7200"), "{some}");
 
-    let means = json(folder, "results --mean --scale tiny");
+    let means = done(folder, "results --mean --scale tiny");
     let means = means["means"].as_array().unwrap();
     assert_eq!(means.len(), 2);
     let of = |condition: &str, name: &str| {
@@ -91,13 +75,11 @@ fn results_are_shown_chosen_and_averaged() {
     // Student's t for two degrees of freedom, times the standard error of 0.01 / sqrt(3).
     assert!((of("no-anchors", "high") - 0.72 - 4.302_653 * 0.01 / 3_f64.sqrt()).abs() < 1e-6);
 
-    let (code, message) = refused(folder, "results --where lyer=2 --json");
-    assert_eq!(code, 2);
-    assert!(message.contains("no result has a factor `lyer`"), "{message}");
+    let message = refused(folder, "results --where lyer=2", 2, "no result has a factor `lyer`");
     assert!(message.contains("there are condition, pair, role, task"), "{message}");
     let nothing = printed(folder, "results --study nowhere");
     assert!(nothing.contains("no results match"), "{nothing}");
-    let whole = json(folder, "results");
+    let whole = done(folder, "results");
     assert_eq!(whole["records"][0]["signature"], "ner-f1|conventional");
 }
 
@@ -111,31 +93,29 @@ fn results_go_to_files_of_four_kinds() {
         ("markdown", b"| study"),
         ("parquet", b"PAR1"),
     ] {
-        let done = json(folder, &format!("results --format {format} --out numbers.{format}"));
-        assert_eq!(done["rows"], 6);
+        let made = done(folder, &format!("results --format {format} --out numbers.{format}"));
+        assert_eq!(made["rows"], 6);
         let bytes = fs::read(folder.join(format!("numbers.{format}"))).unwrap();
         assert!(bytes.starts_with(start), "{format}");
     }
-    let (code, message) = refused(folder, "results --format parquet");
-    assert!(code == 2 && message.contains("--out"), "{message}");
-    let (code, message) = refused(folder, "results --where condition");
-    assert!(code == 2 && message.contains("FACTOR=LEVEL"), "{message}");
+    refused(folder, "results --format parquet", 2, "--out");
+    refused(folder, "results --where condition", 2, "FACTOR=LEVEL");
 }
 
 #[test]
 fn a_report_is_one_page_and_its_figures() {
     let lab = laboratory();
     let folder = lab.path();
-    let done = json(folder, "report --out page.html --figures figures");
+    let made = done(folder, "report --out page.html --figures figures");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("More anchors improve transfer"));
     let anchors = |finding: &&Value| finding["finding"] == "More anchors improve transfer";
-    let found = done["findings"].as_array().unwrap().iter().find(anchors).unwrap().clone();
+    let found = made["findings"].as_array().unwrap().iter().find(anchors).unwrap().clone();
     assert_eq!(
         (&found["verdict"], &found["setting"]),
         (&"holds".into(), &"tiny, invented languages".into())
     );
-    let figures = done["figures"].as_array().unwrap();
+    let figures = made["figures"].as_array().unwrap();
     assert!(!figures.is_empty());
     for figure in figures {
         let path = folder.join(figure.as_str().unwrap());
@@ -148,14 +128,77 @@ fn a_report_is_one_page_and_its_figures() {
         assert!(bytes.starts_with(start), "{}", path.display());
     }
     assert_eq!(figures.len() % 3, 0);
-    assert!(done["missing"].as_array().unwrap().contains(&"window".into()));
+    assert!(made["missing"].as_array().unwrap().contains(&"window".into()));
+}
+
+/// The study of the book's page about results: its claims are tested in numbers of its own, and in no others.
+#[test]
+fn claims_of_a_study_get_a_verdict_and_a_figure() {
+    let lab = laboratory();
+    let folder = lab.path();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/how-to/results.md");
+    let page = fs::read_to_string(page).unwrap();
+    let file = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    fs::write(folder.join("embeddings.toml"), file).unwrap();
+    let (code, message) = refused(folder, "report embeddings.toml");
+    assert!(
+        code == 2 && message.contains("no results of a study called `embeddings`"),
+        "{message}"
+    );
+
+    let before = json(folder, "report --out before.html")["findings"].clone();
+    // The differences have a spread: without one there is no test.
+    for (condition, score, spread) in
+        [("default", 0.8, 0.3), ("sep-emb", 0.6, 1.0), ("untrained", 0.1, 2.0)]
+    {
+        for (seed, wobble) in [(1, 0.0), (2, 0.01), (3, -0.013)] {
+            let value = score + spread * wobble;
+            let factors = format!(
+                "--factor condition={condition} --factor task=ner --factor role=target --factor language=qab"
+            );
+            printed(
+                folder,
+                &format!(
+                    "results add --study embeddings --measure f1 --value {value} --seed {seed} --scale tiny \
+                     --command eval.py {factors}"
+                ),
+            );
+        }
+    }
+    let done = json(folder, "report embeddings.toml --out page.html --figures figures");
+    let (own, papers): (Vec<&Value>, Vec<&Value>) =
+        done["findings"].as_array().unwrap().iter().partition(|one| one["section"] == "embeddings");
+    let verdicts: Vec<_> = own.iter().map(|one| (&one["verdict"], &one["criterion"])).collect();
+    assert_eq!(verdicts, [(&"holds".into(), &"> 0".into()), (&"holds".into(), &"> 0.5".into())]);
+    assert_eq!(own[0]["quantity"], "value of f1[condition=default] - f1[condition=sep-emb]");
+    let strength = own[1]["strength"].as_str().unwrap();
+    assert!(strength.starts_with("0.74") && strength.ends_with("untrained 0.098"), "{strength}");
+    assert_eq!(papers, before.as_array().unwrap().iter().collect::<Vec<_>>());
+    let page = fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.contains("Separate embeddings transfer less"));
+    assert!(folder.join("figures/own-0-tiny-invented-tested.svg").exists());
+
+    for (from, to, wanted) in [
+        (
+            "condition=sep-emb]\"",
+            "condition=sep]\"",
+            "no result has condition=sep; there are default",
+        ),
+        ("value = \"f1", "value = \"f2", "no result is of the measure `f2`; there are f1"),
+        ("value = \"f1", "value = \"top(f1", "there is no function `top`"),
+        ("> 0.5", "more than .5", "is no criterion"),
+    ] {
+        fs::write(folder.join("embeddings.toml"), file.replacen(from, to, 1)).unwrap();
+        let (code, message) = refused(folder, "report embeddings.toml --out other.html");
+        assert!(code == 2 && message.contains(wanted), "{message}");
+    }
 }
 
 #[test]
 fn every_table_and_figure_is_listed_with_what_it_was_run_on() {
     let lab = laboratory();
     let folder = lab.path();
-    let all = json(folder, "study list --papers --lab lab");
+    let all = done(folder, "study list --papers --lab lab");
     let items = all["items"].as_array().unwrap();
     let of = |paper: &str, name: &str| {
         let own = |item: &&Value| {
@@ -176,20 +219,17 @@ fn every_table_and_figure_is_listed_with_what_it_was_run_on() {
     assert!(text.contains("nothing yet"), "{text}");
     assert!(!printed(folder, "study list --papers").contains("nothing yet"));
     assert!(printed(folder, "study list").contains("anchors"));
-    let (code, _) = refused(folder, "study list --lab lab");
-    assert_eq!(code, 2);
+    refused(folder, "study list --lab lab", 2, "--papers");
 }
 
 #[test]
 fn a_laboratory_that_is_none_is_said_to_be_none() {
     let folder = TempDir::new().unwrap();
     for command in ["results", "report"] {
-        let (code, message) = refused(folder.path(), command);
-        assert!(code == 1 && message.contains("study list"), "{message}");
+        refused(folder.path(), command, 1, "study list");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is made");
     fs::create_dir(folder.path().join("lab")).unwrap();
     fs::write(folder.path().join("lab").join(FILE), "this is no database").unwrap();
-    let (code, message) = refused(folder.path(), "report");
-    assert!(code == 1 && message.contains("not a store of results"), "{message}");
+    refused(folder.path(), "report", 1, "not a store of results");
 }

@@ -16,12 +16,12 @@ use std::fs;
 use std::path::Path;
 
 use lab::store::{FILE, RecordFilter, Store};
-use lab::study::COMMANDS;
+use lab::study::{COMMANDS, REPEATABLE};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::done;
+use crate::common::{done, isogloss};
 
 /// Few sentences and updates, but enough that none of the values is 0 or 1 throughout.
 const STUDY: &str = r#"
@@ -202,6 +202,18 @@ fn results_change_with_revisions_alone() {
          GOLDEN in crates/cli/tests/revisions.rs by:\n{rows}",
         wrong.join("\n  ")
     );
+}
+
+/// A step that is run again is given `--force`.
+#[test]
+fn what_a_step_writes_can_be_replaced() {
+    let place = TempDir::new().unwrap();
+    for verb in COMMANDS.map(|command| command.verb).into_iter().filter(|&verb| verb != REPEATABLE)
+    {
+        let words: Vec<&str> = verb.split(' ').chain(["--help"]).collect();
+        let help = String::from_utf8(isogloss(place.path(), &words).stdout).unwrap();
+        assert!(!help.contains("--out ") || help.contains("--force"), "{verb}");
+    }
 }
 
 /// Numbers of each command, by verb and name: means of its records, and of what it wrote.

@@ -4,26 +4,25 @@ mod common;
 
 use tempfile::TempDir;
 
-use crate::common::{done, isogloss, refused};
+use crate::common::{done, ran, refused};
 
 #[test]
 fn from_means_to_a_sweep() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    let world = ["world", "generate", "--out", "world", "--sentences", "2000"];
-    let sizes = ["--set", "nli={train=3,dev=3,test=3}", "--set", "tatoeba=50"];
-    done(folder, &[&world[..], &sizes].concat());
-    let run =
-        ["pretrain", "--world", "world", "--steps", "20", "--out", "run", "--text.dev", "100"];
+    let world = "world generate --out world --sentences 2000";
+    let sizes = "--set nli={train=3,dev=3,test=3} --set tatoeba=50";
+    done(folder, &format!("{world} {sizes}"));
+    let run = "pretrain --world world --steps 20 --out run --text.dev 100";
     done(folder, &run);
 
-    let translate = ["shift", "translate", "--model", "run", "--from", "qaa", "--to", "qab"];
-    let second = [&translate[..], &["--layer", "2", "x"]].concat();
+    let translate = "shift translate --model run --from qaa --to qab";
+    let second = format!("{translate} --layer 2 x");
     refused(folder, &second, 2, "isogloss shift means");
 
-    let texts = ["--text", "qaa=world/text/qaa.base.txt", "--text", "qab=world/text/qab.base.txt"];
-    let out = ["--out", "run/means.safetensors"];
-    let means = done(folder, &[&["shift", "means", "--model", "run"], &texts[..], &out].concat());
+    let texts = "--text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
+    let out = "--out run/means.safetensors";
+    let means = done(folder, &format!("shift means --model run {texts} {out}"));
     assert!(folder.join("run/means.safetensors").is_file());
     assert_eq!(means["languages"][1]["language"], "qab");
     assert!(means["languages"][0]["states"]["all"].as_u64().unwrap() > 10_000);
@@ -36,10 +35,9 @@ fn from_means_to_a_sweep() {
     )
     .unwrap();
     let sample = |seed: &str, out: &str| {
-        let texts = ["--text", "qab=head.txt", "--text", "qab=tail.txt", "--lines"];
-        let flags = ["--sample-size", "100", "--seed", seed, "--out", out];
-        let means = ["shift", "means", "--model", "run"];
-        let result = done(folder, &[&means[..], &texts, &flags].concat());
+        let texts = "--text qab=head.txt --text qab=tail.txt --lines";
+        let flags = format!("--sample-size 100 --seed {seed} --out {out}");
+        let result = done(folder, &format!("shift means --model run {texts} {flags}"));
         (
             result["languages"][0]["subwords"].as_u64().unwrap(),
             std::fs::read(folder.join(out)).unwrap(),
@@ -52,8 +50,8 @@ fn from_means_to_a_sweep() {
 
     let text = std::fs::read_to_string(folder.join("world/tatoeba/tatoeba.qab-qaa.qaa")).unwrap();
     let sentence = text.lines().next().unwrap();
-    let flags = ["--layer", "2", "--alpha=-1,0,1", sentence];
-    let printed = done(folder, &[&translate[..], &flags].concat());
+    let flags = format!("--layer 2 --alpha=-1,0,1 '{sentence}'");
+    let printed = done(folder, &format!("{translate} {flags}"));
     let lines = printed["sentences"][0]["outputs"].as_array().unwrap();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["alpha"], -1.0);
@@ -67,8 +65,7 @@ fn from_means_to_a_sweep() {
     }
     // Of words that the language does not have nothing can change language: no rate.
     let rates = |sentence: &str| {
-        let flags = ["--layer", "2", "--alpha", "0,1", sentence];
-        let printed = done(folder, &[&translate[..], &flags].concat());
+        let printed = done(folder, &format!("{translate} --layer 2 --alpha 0,1 '{sentence}'"));
         let outputs = printed["sentences"][0]["outputs"].as_array().unwrap().clone();
         outputs.into_iter().map(|one| one["conversion_rate"].is_number()).collect::<Vec<_>>()
     };
@@ -78,18 +75,16 @@ fn from_means_to_a_sweep() {
     for (sentence, said) in
         [("12 345 6", "none of these 3 words is in qaa"), (&*mixed, "are not in qaa: 12\n")]
     {
-        let output = isogloss(folder, &[&translate[..], &["--layer", "2", sentence]].concat());
-        let output = String::from_utf8(output.stdout).unwrap();
+        let [output, _] = ran(folder, &format!("{translate} --layer 2 '{sentence}'"));
         assert!(output.contains(said), "{output}");
     }
-    let nan = [&translate[..], &["--layer", "2", "--alpha", "nan", sentence]].concat();
+    let nan = format!("{translate} --layer 2 --alpha nan '{sentence}'");
     refused(folder, &nan, 2, "a weight is a finite number");
-    let ninth = [&translate[..], &["--layer", "9", "x"]].concat();
-    refused(folder, &ninth, 2, "there is no layer 9");
+    refused(folder, &format!("{translate} --layer 9 x"), 2, "there is no layer 9");
 
     // Which line, and what is wrong with it.
     std::fs::write(folder.join("long.txt"), format!("{sentence}\n{}\n", "so ".repeat(90))).unwrap();
-    let file = |name: &'static str| [&translate[..], &["--layer", "2", "--text", name]].concat();
+    let file = |name: &'static str| format!("{translate} --layer 2 --text {name}");
     refused(
         folder,
         &file("qaa=long.txt"),
@@ -99,41 +94,18 @@ fn from_means_to_a_sweep() {
     std::fs::write(folder.join("gap.tsv"), format!("{sentence}\tx\n\ty\n")).unwrap();
     refused(folder, &file("qaa=gap.tsv"), 1, "gap.tsv:2: a line without text");
     std::fs::write(folder.join("one.txt"), "so\n").unwrap();
-    let short = [
-        &translate[..],
-        &["--layer", "2", "--parallel", "qaa=world/tatoeba/tatoeba.qab-qaa.qaa"],
-        &["--parallel", "qab=one.txt"],
-    ];
-    refused(folder, &short.concat(), 1, "one.txt: has 1 lines");
+    let short = "--layer 2 --parallel qaa=world/tatoeba/tatoeba.qab-qaa.qaa --parallel qab=one.txt";
+    refused(folder, &format!("{translate} {short}"), 1, "one.txt: has 1 lines");
     let means = std::fs::read(folder.join("run/means.safetensors")).unwrap();
     std::fs::write(folder.join("cut.safetensors"), &means[..means.len() / 2]).unwrap();
-    let cut = [&translate[..], &["--layer", "2", "--means", "cut.safetensors", "x"]].concat();
+    let cut = format!("{translate} --layer 2 --means cut.safetensors x");
     refused(folder, &cut, 1, "cut.safetensors");
 
-    let parallel = [
-        "--parallel",
-        "qaa=world/tatoeba/tatoeba.qab-qaa.qaa",
-        "--parallel",
-        "qab=world/tatoeba/tatoeba.qab-qaa.qab",
-        "--dictionary",
-        "qaa-qab=world/muse/qaa-qab.txt",
-    ];
-    let flags = [
-        "--shift-kind",
-        "mean",
-        "--shift-kind",
-        "bands",
-        "--shift-kind",
-        "lsar",
-        "--shift-kind",
-        "principal-2",
-        "--alpha",
-        "0,1,2",
-        "--out",
-        "sweep.json",
-    ];
-    let swept =
-        done(folder, &[&["shift", "sweep", "--model", "run"], &parallel[..], &flags].concat());
+    let parallel = "--parallel qaa=world/tatoeba/tatoeba.qab-qaa.qaa --parallel \
+            qab=world/tatoeba/tatoeba.qab-qaa.qab --dictionary qaa-qab=world/muse/qaa-qab.txt";
+    let flags = "--shift-kind mean --shift-kind bands --shift-kind lsar --shift-kind principal-2 \
+            --alpha 0,1,2 --out sweep.json";
+    let swept = done(folder, &format!("shift sweep --model run {parallel} {flags}"));
     let sweeps = swept["sweeps"].as_array().unwrap();
     assert_eq!(sweeps.len(), 8);
     assert_eq!(sweeps[2]["kind"], "lsar");
@@ -147,11 +119,10 @@ fn from_means_to_a_sweep() {
     assert!((0.0..=1.0).contains(&sweeps[0]["cells"][0]["bleu1"].as_f64().unwrap()));
     assert!(folder.join("sweep.json").is_file());
     // The same again from what was kept, without running the model.
-    let kept = [&parallel[..], &flags[..10], &["--work", "work"]].concat();
-    let sweep_run = ["shift", "sweep", "--model", "run"];
+    let kept = format!("{parallel} {} --work work", flags.replace(" --out sweep.json", ""));
     for attempt in 0..2 {
         assert_eq!(
-            done(folder, &[&sweep_run[..], &kept].concat())["sweeps"],
+            done(folder, &format!("shift sweep --model run {kept}"))["sweeps"],
             swept["sweeps"],
             "{attempt}"
         );
@@ -169,7 +140,7 @@ fn from_means_to_a_sweep() {
     assert!(first["masked"]["positions"].as_u64().unwrap() >= 50, "{first}");
     // Once for each direction, whatever the kinds of shift.
     assert!(sweeps[1]["masked"].is_null() && sweeps[4]["masked"].is_object());
-    let sweep = [&["shift", "sweep", "--model", "run"], &parallel[..], &["--limit", "5"]];
+    let sweep = format!("shift sweep --model run {parallel} --limit 5");
     // Token sets of one sentence each, and nothing more.
     for language in ["qaa", "qab"] {
         let file = format!("world/tatoeba/tatoeba.qab-qaa.{language}");
@@ -180,8 +151,8 @@ fn from_means_to_a_sweep() {
         let thrice: String = lines.iter().map(|line| format!("{line}\n").repeat(3)).collect();
         std::fs::write(folder.join(format!("thrice.{language}")), thrice).unwrap();
     }
-    let sets = ["--token-text", "qaa=one.qaa", "--token-text", "qab=one.qab", "--alpha", "0"];
-    let small = done(folder, &[&sweep.concat()[..], &sets].concat());
+    let sets = "--token-text qaa=one.qaa --token-text qab=one.qab --alpha 0";
+    let small = done(folder, &format!("{sweep} {sets}"));
     let sizes = small["token_sets"].as_array().unwrap();
     let whole = swept["token_sets"].as_array().unwrap();
     for (small, whole) in sizes.iter().zip(whole) {
@@ -189,17 +160,15 @@ fn from_means_to_a_sweep() {
     }
     let other = |swept: &serde_json::Value| swept["sweeps"][0]["cells"][0]["other_rate"].as_f64();
     assert!(other(&small) >= other(&swept), "{small}");
-    let missing = [&sweep.concat()[..], &sets[..2]].concat();
-    refused(folder, &missing, 2, "no text of `qab`");
-    let thrice =
-        ["--parallel", "qaa=thrice.qaa", "--parallel", "qab=thrice.qab", "--alpha", "0,1,2"];
-    let thrice = done(folder, &[&["shift", "sweep", "--model", "run"], &thrice[..]].concat());
+    refused(folder, &format!("{sweep} --token-text qaa=one.qaa"), 2, "no text of `qab`");
+    let thrice = "--parallel qaa=thrice.qaa --parallel qab=thrice.qab --alpha 0,1,2";
+    let thrice = done(folder, &format!("shift sweep --model run {thrice}"));
     let rows = ["rows", "repeated", "used"].map(|key| thrice["sweeps"][0][key].as_u64().unwrap());
     assert_eq!(rows, [150, 100, 50]);
     let bleu = |swept: &serde_json::Value| swept["sweeps"][0]["cells"][1]["bleu1"].as_f64();
     assert_eq!(bleu(&thrice), bleu(&swept));
-    let some = done(folder, &[&sweep.concat()[..], &["--layers", "1-2", "--alpha", "0"]].concat());
+    let some = done(folder, &format!("{sweep} --layers 1-2 --alpha 0"));
     assert_eq!(some["sweeps"][0]["cells"].as_array().unwrap().len(), 2);
-    let other = [&sweep.concat()[..], &["--dictionary", "qaa-xx=world/muse/qaa-qab.txt"]].concat();
+    let other = format!("{sweep} --dictionary qaa-xx=world/muse/qaa-qab.txt");
     refused(folder, &other, 2, "'xx' is none of the languages of --parallel: qaa, qab");
 }

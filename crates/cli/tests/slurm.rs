@@ -31,13 +31,15 @@ impl Cluster {
             Command::new("which").arg(program).output().is_ok_and(|o| o.status.success())
         };
         if !["slurmctld", "slurmd", "munged", "sbatch"].into_iter().all(has) {
-            eprintln!("LEFT OUT: Slurm is not installed (Debian: slurm-wlm, munge)");
+            terms::tests::left_out("Slurm is not installed (Debian: slurm-wlm, munge)");
             return None;
         }
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/cluster.sh");
         let started = Command::new(script).arg("start").arg(folder).status().unwrap();
         if !started.success() {
-            eprintln!("LEFT OUT: the cluster could not be started here (Slurm wants to be root)");
+            terms::tests::left_out(
+                "the cluster could not be started here (Slurm wants to be root)",
+            );
             return None;
         }
         Some(Self(folder.to_owned()))
@@ -52,30 +54,35 @@ impl Drop for Cluster {
 }
 
 /// The environment that the cluster's commands need.
-fn on(cluster: &Cluster, folder: &Path, arguments: &[&str]) -> Command {
+fn on(cluster: &Cluster, folder: &Path, arguments: &str) -> Command {
     let mut command = common::command(folder, arguments);
     command.env("SLURM_CONF", cluster.0.join("slurm.conf"));
     command
 }
 
-fn done(cluster: &Cluster, folder: &Path, arguments: &[&str]) -> Value {
-    let output = on(cluster, folder, &[arguments, &["--json"]].concat()).output().unwrap();
+fn done(cluster: &Cluster, folder: &Path, arguments: &str) -> Value {
+    let output = on(cluster, folder, &format!("{arguments} --json")).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {errors}");
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
 /// A script that does something to the cluster.
-fn cluster_does(cluster: &Cluster, what: &str, more: &[&str]) {
+fn cluster_does(cluster: &Cluster, what: &str, more: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/cluster.sh");
-    let done = Command::new(script).arg(what).arg(&cluster.0).args(more).status().unwrap();
+    let done = Command::new(script)
+        .arg(what)
+        .arg(&cluster.0)
+        .args(more.split_whitespace())
+        .status()
+        .unwrap();
     assert!(done.success(), "{what}");
 }
 
 /// What a command of Slurm prints.
-fn slurm(cluster: &Cluster, program: &str, arguments: &[&str]) -> String {
+fn slurm(cluster: &Cluster, program: &str, arguments: &str) -> String {
     let mut command = Command::new(program);
-    command.args(arguments).env("SLURM_CONF", cluster.0.join("slurm.conf"));
+    command.args(arguments.split_whitespace()).env("SLURM_CONF", cluster.0.join("slurm.conf"));
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {errors}");
@@ -83,14 +90,14 @@ fn slurm(cluster: &Cluster, program: &str, arguments: &[&str]) -> String {
 }
 
 fn is_queue_empty(cluster: &Cluster) -> bool {
-    slurm(cluster, "squeue", &["--noheader"]).is_empty()
+    slurm(cluster, "squeue", "--noheader").is_empty()
 }
 
 /// A training that runs, once there is one: its job.
 fn running_training(cluster: &Cluster, folder: &Path, lab: &str) -> String {
     let mut found = None;
     wait_until(cluster, "a training", || {
-        let status = done(cluster, folder, &["study", "status", "--lab", lab]);
+        let status = done(cluster, folder, &format!("study status --lab {lab}"));
         let steps = status["steps"].as_array().unwrap().iter();
         let mut running = steps.filter(|step| {
             let name = step["name"].as_str().unwrap();
@@ -99,7 +106,7 @@ fn running_training(cluster: &Cluster, folder: &Path, lab: &str) -> String {
         let job = running.next().map(|step| step["job"].as_str().unwrap().to_owned());
         // As long as nothing is there to be stopped, the signal would come too early.
         found = job.filter(|job| {
-            let listed = ["--noheader", "--array", "--states=R", "--format=%i"];
+            let listed = "--noheader --array --states=R --format=%i";
             slurm(cluster, "squeue", &listed).lines().any(|line| line == job)
         });
         found.is_some()
@@ -110,7 +117,7 @@ fn running_training(cluster: &Cluster, folder: &Path, lab: &str) -> String {
 /// Does something to a training after which it is to wait for its next turn. A signal that comes before the job's script
 /// listens is lost, and a training may end just then: it is done again.
 fn interrupt_training(cluster: &Cluster, folder: &Path, interrupt: impl Fn(&str)) {
-    let waiting = ["--noheader", "--array", "--states=PD", "--format=%i"];
+    let waiting = "--noheader --array --states=PD --format=%i";
     for _ in 0..10 {
         let job = running_training(cluster, folder, "far");
         interrupt(&job);
@@ -127,7 +134,7 @@ fn interrupt_training(cluster: &Cluster, folder: &Path, interrupt: impl Fn(&str)
 
 /// The reason of the first failed step of a laboratory.
 fn first_failure(cluster: &Cluster, folder: &Path, lab: &str) -> String {
-    let status = done(cluster, folder, &["study", "status", "--lab", lab]);
+    let status = done(cluster, folder, &format!("study status --lab {lab}"));
     let mut steps = status["steps"].as_array().unwrap().iter();
     let failed = steps.find(|step| step["state"] == "failed");
     failed.unwrap_or_else(|| panic!("{status:#}"))["reason"].as_str().unwrap().to_owned()
@@ -151,7 +158,7 @@ fn wait_until(cluster: &Cluster, what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Every measurement of a laboratory, without what tells one run from another.
 fn measurements(folder: &Path, lab: &str) -> Vec<(String, String, String)> {
-    let all = common::done(folder, &["results", "--lab", lab]);
+    let all = common::done(folder, &format!("results --lab {lab}"));
     let records = all["records"].as_array().unwrap_or_else(|| panic!("{all}"));
     let mut found: Vec<(String, String, String)> = records
         .iter()
@@ -171,17 +178,12 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
     let folder = folder.path();
     std::fs::write(folder.join("mine.toml"), STUDY).unwrap();
 
-    let submitted = done(
-        &cluster,
-        folder,
-        &["study", "submit", "mine.toml", "--slurm", "--lab", "far", "--time", "0:20:00"],
-    );
+    let submitted =
+        done(&cluster, folder, "study submit mine.toml --slurm --lab far --time 0:20:00");
     let arrays = submitted["arrays"].as_array().unwrap();
     assert!(arrays.len() >= 3, "worlds, encoders and their evaluation are levels: {submitted}");
     // While its jobs are in the queue, a study is not submitted again.
-    let again = on(&cluster, folder, &["study", "submit", "mine.toml", "--slurm", "--lab", "far"])
-        .output()
-        .unwrap();
+    let again = on(&cluster, folder, "study submit mine.toml --slurm --lab far").output().unwrap();
     assert!(String::from_utf8_lossy(&again.stderr).contains("still in the queue"));
 
     // A step dies in the middle of its training, with everything that ran it, as when a node loses power.
@@ -192,22 +194,22 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
         states.any(|state| state.is_file())
     };
     wait_until(&cluster, "a checkpoint", checkpoint);
-    cluster_does(&cluster, "kill-node", &[]);
+    cluster_does(&cluster, "kill-node", "");
     // These depend on signals that reach a short training in time, and take minutes.
     let with_faults = std::env::var_os("ISOGLOSS_SLURM_FAULTS").is_some();
     if with_faults {
         // Of those that go on, one gets SIGUSR1 (near its time limit) and one is preempted: both save and are requeued.
         interrupt_training(&cluster, folder, |job| {
-            slurm(&cluster, "scancel", &["--batch", "--signal=USR1", job]);
+            slurm(&cluster, "scancel", &format!("--batch --signal=USR1 {job}"));
         });
         interrupt_training(&cluster, folder, |job| {
-            slurm(&cluster, "scontrol", &["requeue", job]);
+            slurm(&cluster, "scontrol", &format!("requeue {job}"));
         });
     }
 
     let count = |status: &Value, state: &str| status["counts"][state].as_u64().unwrap();
     wait_until(&cluster, "the last step", || {
-        let status = done(&cluster, folder, &["study", "status", "--lab", "far"]);
+        let status = done(&cluster, folder, "study status --lab far");
         assert_eq!(count(&status, "failed"), 0, "{status:#}");
         count(&status, "waiting") + count(&status, "running") == 0
     });
@@ -215,7 +217,7 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
         folder.join("far/results.sqlite").is_file() && is_queue_empty(&cluster)
     });
 
-    common::done(folder, &["study", "run", "mine.toml", "--lab", "near"]);
+    common::done(folder, "study run mine.toml --lab near");
     let (near, far) = (measurements(folder, "near"), measurements(folder, "far"));
     assert!(!near.is_empty());
     assert_eq!(near, far);
@@ -228,23 +230,25 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
     if with_faults {
         every_fault_has_its_message(&cluster, folder);
     } else {
-        eprintln!("LEFT OUT: signals, preemption and faults of jobs (set ISOGLOSS_SLURM_FAULTS=1)");
+        terms::tests::left_out(
+            "signals, preemption and faults of jobs (set ISOGLOSS_SLURM_FAULTS=1)",
+        );
     }
 }
 
 /// A partition that does not exist, a node that does not see the folder, a job that is killed for memory, a full disk.
 fn every_fault_has_its_message(cluster: &Cluster, folder: &Path) {
-    let submit = |lab: &str, more: &[&str]| {
-        let flags = ["study", "submit", "mine.toml", "--slurm", "--lab", lab];
-        on(cluster, folder, &[&flags, more].concat()).output().unwrap()
+    let submit = |lab: &str, more: &str| {
+        let flags = format!("study submit mine.toml --slurm --lab {lab}");
+        on(cluster, folder, &format!("{flags} {more}")).output().unwrap()
     };
-    let refused = submit("faults", &["--partition", "nope"]);
+    let refused = submit("faults", "--partition nope");
     let errors = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && errors.contains("invalid partition specified: nope"));
     assert!(is_queue_empty(cluster), "nothing of it waits");
 
     // For as long as its job begins, the folder is not where the node looks for it.
-    assert!(submit("faults", &["--sbatch=--begin=now+2"]).status.success());
+    assert!(submit("faults", "--sbatch=--begin=now+2").status.success());
     std::fs::rename(folder.join("faults"), folder.join("elsewhere")).unwrap();
     wait_until(cluster, "the end of jobs that see no folder", || is_queue_empty(cluster));
     std::fs::rename(folder.join("elsewhere"), folder.join("faults")).unwrap();
@@ -252,16 +256,16 @@ fn every_fault_has_its_message(cluster: &Cluster, folder: &Path) {
     assert!(reason.contains("does that node see"), "{reason}");
 
     // Submitted again it runs. The system kills a training with everything around it, and Slurm ends the job.
-    assert!(submit("faults", &[]).status.success());
+    assert!(submit("faults", "").status.success());
     let job = running_training(cluster, folder, "faults");
-    cluster_does(cluster, "kill-job", &[&job]);
-    let queued = ["--noheader", "--array", "--format=%i"];
+    cluster_does(cluster, "kill-job", &job);
+    let queued = "--noheader --array --format=%i";
     wait_until(cluster, "the end of the killed job", || {
         !slurm(cluster, "squeue", &queued).lines().any(|line| line == job)
     });
     let reason = first_failure(cluster, folder, "faults");
     assert!(reason.contains("perhaps memory ran out"), "{reason}");
-    done(cluster, folder, &["study", "cancel", "--lab", "faults"]);
+    done(cluster, folder, "study cancel --lab faults");
     wait_until(cluster, "an empty queue", || is_queue_empty(cluster));
     a_full_disk_has_its_message(cluster, folder);
 }
@@ -269,33 +273,31 @@ fn every_fault_has_its_message(cluster: &Cluster, folder: &Path) {
 fn a_full_disk_has_its_message(cluster: &Cluster, folder: &Path) {
     let disk = folder.join("disk");
     std::fs::create_dir(&disk).unwrap();
-    let mount = |program: &str, arguments: &[&str]| {
-        let status = Command::new(program).args(arguments).arg(&disk).status();
+    let mount = |program: &str, arguments: &str| {
+        let status = Command::new(program).args(arguments.split_whitespace()).arg(&disk).status();
         status.is_ok_and(|status| status.success())
     };
-    if !mount("mount", &["-t", "tmpfs", "-o", "size=600k", "none"]) {
-        return eprintln!("LEFT OUT: a full disk: no file system can be mounted here");
+    if !mount("mount", "-t tmpfs -o size=600k none") {
+        return terms::tests::left_out("a full disk: no file system can be mounted here");
     }
-    let submitted =
-        done(cluster, folder, &["study", "submit", "mine.toml", "--slurm", "--lab", "disk/lab"]);
+    let submitted = done(cluster, folder, "study submit mine.toml --slurm --lab disk/lab");
     assert!(submitted["steps"].as_u64() > Some(0));
     wait_until(cluster, "the end of jobs on a full disk", || is_queue_empty(cluster));
     let reason = first_failure(cluster, folder, "disk/lab");
-    assert!(mount("umount", &[]));
+    assert!(mount("umount", ""));
     assert!(reason.contains("No space left") || reason.contains("disk is full"), "{reason}");
 }
 
 /// Two processes of `srun` train what two of the command's own do, to the bit.
 fn srun_starts_ranks(cluster: &Cluster) {
     let folder = common::with_world();
-    let flags =
-        |out| ["pretrain", "--world", "world", "--device", "cpu", "--steps", "5", "--out", out];
+    let flags = |out| format!("pretrain --world world --device cpu --steps 5 --out {out}");
     let mut srun = Command::new("srun");
-    srun.args(["--ntasks", "2", env!("CARGO_BIN_EXE_isogloss")]).args(flags("srun"));
+    srun.args(["--ntasks", "2", env!("CARGO_BIN_EXE_isogloss")]).args(flags("srun").split(' '));
     srun.env("SLURM_CONF", cluster.0.join("slurm.conf")).current_dir(folder.path());
     let output = srun.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    common::done(folder.path(), &[&flags("two")[..], &["--ranks", "2"]].concat());
+    common::done(folder.path(), &format!("{} --ranks 2", flags("two")));
     let read =
         |run: &str| std::fs::read(folder.path().join(run).join("state.safetensors")).unwrap();
     assert!(read("srun") == read("two"));
@@ -305,14 +307,13 @@ fn srun_starts_ranks(cluster: &Cluster) {
 fn what_cannot_be_submitted_says_why() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("mine.toml"), STUDY).unwrap();
-    let submit = ["study", "submit", "mine.toml", "--slurm"];
+    let submit = "study submit mine.toml --slurm";
     let mut bare = common::command(folder.path(), &submit);
     let output = bare.env("PATH", folder.path()).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("sbatch: is not on this machine"), "{errors}");
 
-    let dry =
-        common::done(folder.path(), &[&submit[..], &["--dry-run", "--partition", "long"]].concat());
+    let dry = common::done(folder.path(), &format!("{submit} --dry-run --partition long"));
     let scripts = folder.path().join("lab/slurm/2");
     assert_eq!(dry["folder"], scripts.display().to_string());
     let script = std::fs::read_to_string(scripts.join("level-0-cpu.sh")).unwrap();

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use terms::Scale;
 
-use crate::common::{command, done, isogloss, refused};
+use crate::common::{command, done, isogloss, json, ran, refused, started};
 
 /// A study that takes seconds; `more` goes before its tables.
 fn study(folder: &Path, more: &str) {
@@ -48,8 +48,14 @@ fn verb(step: &Value) -> Option<&str> {
     step["command"].as_str()?.split(' ').nth(1)
 }
 
+/// The verbs of the steps that are to be run.
+fn open(plan: &Value) -> Vec<&str> {
+    let open = plan["steps"].as_array().unwrap().iter().filter(|step| step["done"] == false);
+    open.filter_map(verb).collect()
+}
+
 fn planned(folder: &Path) -> Value {
-    done(folder, &["study", "plan", "mine.toml", "--device", CPU])
+    done(folder, &format!("study plan mine.toml --device {CPU}"))
 }
 
 #[test]
@@ -63,12 +69,12 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     let commands: Vec<&str> = plan["steps"].as_array().unwrap().iter().filter_map(verb).collect();
     assert_eq!(commands[..2], ["world", "pretrain"]);
 
-    let ran = done(folder, &["study", "run", "mine.toml"]);
+    let ran = done(folder, "study run mine.toml");
     assert_eq!((ran["run"].as_u64(), ran["cached"].as_u64()), (Some(steps as u64), Some(0)));
-    let again = done(folder, &["study", "run", "mine.toml"]);
+    let again = done(folder, "study run mine.toml");
     assert_eq!((again["run"].as_u64(), again["cached"].as_u64()), (Some(0), Some(steps as u64)));
 
-    let rows = done(folder, &["results", "--study", "mine"]);
+    let rows = done(folder, "results --study mine");
     let text = rows.to_string();
     for measure in ["f1", "retrieval", "p_at_1", "cka", "mrr", "bleu1", "conversion_rate", "alpha"]
     {
@@ -82,30 +88,24 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
         .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
     std::fs::write(folder.join("mine.toml"), changed).unwrap();
     let plan = planned(folder);
-    let open: Vec<&str> = plan["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|step| step["done"] == false)
-        .filter_map(verb)
-        .collect();
+    let open = open(&plan);
     assert!(!open.is_empty() && open.iter().all(|verb| *verb == "transfer"), "{open:?}");
 
     // Seeds of the one and the other would be averaged: a laboratory has results of one of them.
     let differing = "--transfer: `--quick --epochs 1` there";
-    let reason = refused(folder, &["study", "run", "mine.toml"], 2, differing);
+    let reason = refused(folder, "study run mine.toml", 2, differing);
     assert!(reason.contains("--lab") && reason.contains("--force"), "{reason}");
-    let before = done(folder, &["results", "--study", "mine"])["records"].clone();
-    let forced = done(folder, &["study", "run", "mine.toml", "--force"]);
+    let before = done(folder, "results --study mine")["records"].clone();
+    let forced = done(folder, "study run mine.toml --force");
     assert_eq!(forced["run"].as_u64(), Some(open.len() as u64));
     let records = |rows: &Value| rows.as_array().unwrap().len();
-    let now = done(folder, &["results", "--study", "mine"])["records"].clone();
+    let now = done(folder, "results --study mine")["records"].clone();
     assert_eq!(records(&now), records(&before));
     // The former results return without a step being run.
     std::fs::write(folder.join("mine.toml"), file).unwrap();
-    let restored = done(folder, &["study", "run", "mine.toml", "--force"]);
+    let restored = done(folder, "study run mine.toml --force");
     assert_eq!(restored["run"].as_u64(), Some(0));
-    assert_eq!(done(folder, &["results", "--study", "mine"])["records"], before);
+    assert_eq!(done(folder, "results --study mine")["records"], before);
     let plan = planned(folder);
 
     // What is kept of a step says where it computed.
@@ -119,7 +119,7 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     assert!(step["command"].as_str().unwrap().ends_with("--device cpu"), "{step}");
 
     // Another seed is another world.
-    let plan = done(folder, &["study", "plan", "mine.toml", "--seeds", "2"]);
+    let plan = done(folder, "study plan mine.toml --seeds 2");
     assert_eq!(plan["to_run"].as_u64().unwrap() as usize, plan["steps"].as_array().unwrap().len());
 }
 
@@ -135,23 +135,19 @@ fn a_study_that_is_killed_goes_on() {
     );
     std::fs::write(folder.join("mine.toml"), short).unwrap();
     for milliseconds in [150, 900, 1700] {
-        let mut child = command(folder, &["study", "run", "mine.toml", "--json"])
-            .stderr(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = started(folder, "study run mine.toml --json");
         std::thread::sleep(Duration::from_millis(milliseconds));
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let ran = done(folder, &["study", "run", "mine.toml"]);
+    let ran = done(folder, "study run mine.toml");
     let all = planned(folder)["steps"].as_array().unwrap().len() as u64;
     assert_eq!(ran["run"].as_u64().unwrap() + ran["cached"].as_u64().unwrap(), all);
 
     // The same numbers as in a laboratory where nothing was killed.
-    done(folder, &["study", "run", "mine.toml", "--lab", "other"]);
+    done(folder, "study run mine.toml --lab other");
     let numbers = |lab: &str| {
-        let rows = done(folder, &["results", "--study", "mine", "--lab", lab, "--measure", "f1"]);
+        let rows = done(folder, &format!("results --study mine --lab {lab} --measure f1"));
         let rows = rows["records"].as_array().unwrap().clone();
         assert!(!rows.is_empty());
         rows.iter().map(|row| (row["factors"].clone(), row["value"].clone())).collect::<Vec<_>>()
@@ -172,13 +168,14 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
         "\"word-retrieval\"",
     );
     std::fs::write(folder.join("mine.toml"), bad).unwrap();
-    let output = isogloss(folder, &["study", "run", "mine.toml", "--jobs", "3"]);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("1 of 9 steps failed, 3 that depend on them"), "{errors}");
+    let errors = refused(
+        folder,
+        "study run mine.toml --jobs 3",
+        1,
+        "1 of 9 steps failed, 3 that depend on them",
+    );
     assert!(errors.contains("none") && errors.contains("its log:"), "{errors}");
-    let records =
-        || done(folder, &["results", "--study", "mine"])["records"].as_array().unwrap().clone();
+    let records = || done(folder, "results --study mine")["records"].as_array().unwrap().clone();
     let before = records();
     assert!(!before.is_empty());
 
@@ -188,9 +185,7 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     let read = steps.iter().find(|step| step["done"] == true && verb(step) == Some("align"));
     let result = kept(folder, read.unwrap()).join("result.json");
     std::fs::write(&result, "{}").unwrap();
-    let output = isogloss(folder, &["study", "run", "mine.toml"]);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("2 of 9 steps failed"), "{errors}");
+    let errors = refused(folder, "study run mine.toml", 1, "2 of 9 steps failed");
     assert!(errors.contains("its result does not parse (missing field `signature`)"), "{errors}");
     assert_eq!(records(), before);
 }
@@ -201,12 +196,10 @@ fn results_of_another_build_are_said_to_be_so() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "20");
-    let steps = done(folder, &["study", "run", "mine.toml", "--threads", "1"])["run"].clone();
+    let steps = done(folder, "study run mine.toml --threads 1")["run"].clone();
     let plan = planned(folder);
     let first = kept(folder, &plan["steps"][1]);
-    let read = |name: &str| -> Value {
-        serde_json::from_slice(&std::fs::read(first.join(name)).unwrap()).unwrap()
-    };
+    let read = |name: &str| -> Value { json(&first.join(name)) };
     let (mut step, result) = (read("step.json"), read("result.json"));
     assert_eq!(
         (&step["build"], &step["revision"]),
@@ -218,29 +211,24 @@ fn results_of_another_build_are_said_to_be_so() {
     step["build"] = "0.0.9 (an older commit)".into();
     assert!(step.as_object_mut().unwrap().remove("blake3").is_some());
     std::fs::write(first.join("step.json"), step.to_string()).unwrap();
-    let errors = |arguments: &[&str]| {
-        let output = isogloss(folder, arguments);
-        assert!(output.status.success());
-        String::from_utf8(output.stderr).unwrap()
-    };
-    let warned = errors(&["study", "run", "mine.toml"]);
+    let errors = |line: &str| ran(folder, line)[1].clone();
+    let warned = errors("study run mine.toml");
     assert!(warned.contains("steps of 2 builds are put together: 1 of 0.0.9"), "{warned}");
-    let fresh = done(folder, &["study", "run", "mine.toml", "--fresh"]);
+    let fresh = done(folder, "study run mine.toml --fresh");
     assert_eq!((&fresh["run"], &fresh["cached"]), (&steps, &0.into()));
     assert_eq!(fresh["builds"].as_object().unwrap().len(), 1, "{fresh}");
-    assert!(!errors(&["study", "run", "mine.toml"]).contains("builds"));
+    assert!(!errors("study run mine.toml").contains("builds"));
 }
 
 #[test]
 fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    let keys = isogloss(folder, &["study", "keys"]);
+    let keys = isogloss(folder, "study keys");
     std::fs::write(folder.join("mine.toml"), keys.stdout).unwrap();
     assert!(planned(folder)["to_run"].as_u64().unwrap() > 3);
     std::fs::write(folder.join("mine.toml"), "question = \"?\"\nreal = 3\n").unwrap();
-    let plan = ["study", "plan", "mine.toml"];
-    refused(folder, &plan, 2, "mine.toml, line 2, `real`: ");
+    refused(folder, "study plan mine.toml", 2, "mine.toml, line 2, `real`: ");
 }
 
 /// Two machines run a seed each; their results are put together, and nothing is run that is there.
@@ -253,31 +241,30 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     let text = std::fs::read_to_string(&file).unwrap();
     let with = |evaluate: &str| text.replace("evaluate = [\"ner\"]", evaluate);
     std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\"]")).unwrap();
-    let run = |lab: &str, more: &[&str]| {
-        let words = ["study", "run", "mine.toml", "--device", CPU, "--lab", lab];
-        let ran = done(folder, &[&words[..], more].concat());
+    let run = |lab: &str, more: &str| {
+        let ran = done(folder, &format!("study run mine.toml --device {CPU} --lab {lab} {more}"));
         (ran["run"].as_u64().unwrap(), ran["cached"].as_u64().unwrap())
     };
-    let (steps, _) = run("one", &["--seeds", "1"]);
-    run("two", &["--seeds", "2"]);
+    let (steps, _) = run("one", "--seeds 1");
+    run("two", "--seeds 2");
     for lab in ["one", "two"] {
-        let made = done(folder, &["study", "pack", lab, "--out", &format!("{lab}.tar.zst")]);
+        let made = done(folder, &format!("study pack {lab} --out {lab}.tar.zst"));
         assert_eq!(made["steps"].as_u64(), Some(steps));
-        let added = done(folder, &["study", "unpack", &format!("{lab}.tar.zst"), "--lab", "both"]);
+        let added = done(folder, &format!("study unpack {lab}.tar.zst --lab both"));
         assert_eq!((&added["steps"], &added["numbers"]), (&made["steps"], &made["numbers"]));
         assert!(made["numbers"].as_u64() > Some(0) && made["bytes"].as_u64() < Some(100_000));
     }
-    refused(folder, &["study", "pack", "one", "--out", "one.tar.zst"], 2, "--force");
+    refused(folder, "study pack one --out one.tar.zst", 2, "--force");
     // Before anything is run, the numbers of both are there; then they are filed again, and no weights are needed.
     let both = values(folder, "mine", "both");
-    assert_eq!(run("both", &["--seeds", "1,2"]), (0, 2 * steps));
+    assert_eq!(run("both", "--seeds 1,2"), (0, 2 * steps));
     assert_eq!(values(folder, "mine", "both"), both);
     let mut all = [values(folder, "mine", "one"), values(folder, "mine", "two")].concat();
     let mut again = both.clone();
     all.sort_by_key(Value::to_string);
     again.sort_by_key(Value::to_string);
     assert_eq!(all, again);
-    let again = done(folder, &["study", "unpack", "one.tar.zst", "--lab", "both"]);
+    let again = done(folder, "study unpack one.tar.zst --lab both");
     assert_eq!((again["steps"].as_u64(), again["numbers"].as_u64()), (Some(0), Some(0)));
 
     let unpacked = std::fs::read_dir(folder.join("both/steps")).unwrap().flatten();
@@ -286,17 +273,10 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
 
     // What another evaluation needs is run for it: the world, the encoder, and itself, of one seed.
     std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\", \"parse\"]")).unwrap();
-    let words = ["study", "plan", "mine.toml", "--device", CPU, "--lab", "both", "--seeds", "1"];
-    let plan = done(folder, &words);
-    let open: Vec<&str> = plan["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|step| step["done"] == false)
-        .filter_map(verb)
-        .collect();
+    let plan = done(folder, &format!("study plan mine.toml --device {CPU} --lab both --seeds 1"));
+    let open = open(&plan);
     assert_eq!(open, ["world", "pretrain", "transfer"]);
-    assert_eq!(run("both", &["--seeds", "1"]), (3, steps - 2));
+    assert_eq!(run("both", "--seeds 1"), (3, steps - 2));
     let kept: Vec<Value> =
         values(folder, "mine", "both").into_iter().filter(|row| both.contains(row)).collect();
     assert_eq!(kept, both, "numbers that were there stay");
@@ -306,15 +286,15 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     let encoder = folder.join("both/steps").join(encoder["key"].as_str().unwrap());
     assert!(encoder.join("run/model.safetensors").exists());
     std::fs::remove_dir_all(&encoder).unwrap();
-    assert_eq!(run("both", &["--seeds", "1"]), (0, steps));
+    assert_eq!(run("both", "--seeds 1"), (0, steps));
 
     // Other settings are refused, with what differs.
     let other = with("evaluate = [\"ner\"]")
         .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
     std::fs::write(&file, other).unwrap();
-    run("three", &["--seeds", "3"]);
-    done(folder, &["study", "pack", "three", "--out", "three.tar.zst"]);
-    let unpack = ["study", "unpack", "three.tar.zst", "--lab", "both"];
+    run("three", "--seeds 3");
+    done(folder, "study pack three --out three.tar.zst");
+    let unpack = "study unpack three.tar.zst --lab both";
     refused(folder, &unpack, 2, "--transfer: `--quick --epochs 1` there");
 }
 
@@ -324,10 +304,10 @@ fn a_damaged_pack_is_refused() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "20");
-    done(folder, &["study", "run", "mine.toml"]);
-    done(folder, &["study", "pack", "lab", "--out", "pack.tar.zst"]);
+    done(folder, "study run mine.toml");
+    done(folder, "study pack lab --out pack.tar.zst");
     let whole = std::fs::read(folder.join("pack.tar.zst")).unwrap();
-    done(folder, &["study", "pack", "lab", "--out", "again.tar.zst"]);
+    done(folder, "study pack lab --out again.tar.zst");
     assert!(whole == std::fs::read(folder.join("again.tar.zst")).unwrap(), "other bytes");
     let lab = lab::study::Laboratory::open(&folder.join("new")).unwrap();
     let refused = |bytes: &[u8]| -> Option<String> {
@@ -357,7 +337,7 @@ fn a_damaged_pack_is_refused() {
     let reason = refused(&zstd::encode_all(away.as_bytes(), 1).unwrap()).unwrap();
     assert!(reason.contains("pack.json") || reason.contains("cannot be read"), "{reason}");
     assert!(refused(&whole).is_none());
-    done(folder, &["study", "run", "mine.toml", "--lab", "new"]);
+    done(folder, "study run mine.toml --lab new");
 }
 
 /// The folder of a step that a plan names.
@@ -380,16 +360,15 @@ fn one_encoder(folder: &Path, steps: &str) {
 }
 
 /// Runs the study with some flags until its pretrainings are at their tenth update or beyond; gives their folders.
-fn begun(folder: &Path, flags: &[&str]) -> (Child, Vec<PathBuf>) {
-    let plan = done(folder, &[&["study", "plan", "mine.toml", "--device", CPU], flags].concat());
+fn begun(folder: &Path, flags: &str) -> (Child, Vec<PathBuf>) {
+    let plan = done(folder, &format!("study plan mine.toml --device {CPU} {flags}"));
     let steps = plan["steps"].as_array().unwrap().iter();
     let runs: Vec<PathBuf> = steps
         .filter(|step| verb(step) == Some("pretrain"))
         .map(|step| kept(folder, step))
         .collect();
     let jobs = runs.len().to_string();
-    let words = [&["study", "run", "mine.toml", "--jobs", &jobs], flags].concat();
-    let mut runner = command(folder, &words);
+    let mut runner = command(folder, &format!("study run mine.toml --jobs {jobs} {flags}"));
     let errors = std::fs::File::create(folder.join("errors")).unwrap();
     let mut runner = runner.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
     let under_way = |run: &PathBuf| {
@@ -406,7 +385,7 @@ fn begun(folder: &Path, flags: &[&str]) -> (Child, Vec<PathBuf>) {
 
 /// The measured values of a study, without what depends on place and time.
 fn values(folder: &Path, study: &str, lab: &str) -> Vec<Value> {
-    let rows = done(folder, &["results", "--study", study, "--lab", lab]);
+    let rows = done(folder, &format!("results --study {study} --lab {lab}"));
     let rows = rows["records"].as_array().unwrap();
     assert!(!rows.is_empty());
     let value = |row: &Value| {
@@ -429,22 +408,20 @@ fn steps_side_by_side_give_the_same_records() {
     let other = text.replace("evaluate = [", "evaluate = [\"parse\", ");
     std::fs::write(folder.join("other.toml"), other).unwrap();
     for name in ["mine.toml", "other.toml"] {
-        done(folder, &["study", "run", name, "--lab", "one"]);
+        done(folder, &format!("study run {name} --lab one"));
     }
-    let together = ["mine.toml", "other.toml", "--lab", "many", "--device", CPU];
-    let plan = done(folder, &[&["study", "plan"], &together[..]].concat());
+    let together = format!("mine.toml other.toml --lab many --device {CPU}");
+    let plan = done(folder, &format!("study plan {together}"));
     let steps = plan["steps"].as_array().unwrap().len() as u64;
     let alone = planned(folder)["steps"].as_array().unwrap().len() as u64;
     assert_eq!(steps, alone + 4);
-    let ran =
-        done(folder, &[&["study", "run", "--jobs", "3", "--threads", "4"], &together[..]].concat());
+    let ran = done(folder, &format!("study run --jobs 3 --threads 4 {together}"));
     assert_eq!((ran["run"].as_u64(), ran["cached"].as_u64()), (Some(steps), Some(0)));
     assert_eq!(ran["studies"], serde_json::json!(["mine", "other"]));
     for name in ["mine", "other"] {
         assert_eq!(values(folder, name, "one"), values(folder, name, "many"));
     }
-    let twice = ["study", "run", "mine.toml", "./mine.toml"];
-    refused(folder, &twice, 2, "two studies are called `mine`");
+    refused(folder, "study run mine.toml ./mine.toml", 2, "two studies are called `mine`");
 }
 
 /// A step that is killed beside another is run again by itself; the numbers are those of an undisturbed study.
@@ -454,7 +431,7 @@ fn a_step_that_is_killed_beside_another_is_run_again() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "300");
-    let seeds = ["--seeds", "1,2"];
+    let seeds = "--seeds 1,2";
     let (mut runner, runs) = begun(folder, &seeds);
     let names: Vec<&str> = runs.iter().filter_map(|run| run.file_name()?.to_str()).collect();
     let of_step = |process: &std::fs::DirEntry| {
@@ -471,7 +448,7 @@ fn a_step_that_is_killed_beside_another_is_run_again() {
     let errors = std::fs::read_to_string(folder.join("errors")).unwrap();
     assert!(errors.contains("killed by signal 9"), "{errors}");
     assert!(errors.contains("it will be run again by itself"), "{errors}");
-    done(folder, &[&["study", "run", "mine.toml", "--lab", "other"], &seeds[..]].concat());
+    done(folder, &format!("study run mine.toml --lab other {seeds}"));
     assert_eq!(values(folder, "mine", "lab"), values(folder, "mine", "other"));
 }
 
@@ -480,7 +457,7 @@ fn a_step_outlives_its_runner() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "400");
-    let (mut runner, steps) = begun(folder, &[]);
+    let (mut runner, steps) = begun(folder, "");
     let step = &steps[0];
     runner.kill().unwrap();
     runner.wait().unwrap();
@@ -495,7 +472,7 @@ fn a_step_outlives_its_runner() {
     let summary: Value = serde_json::from_slice(&summary).unwrap();
     assert_eq!(summary["finished"], true);
     drop(lock);
-    done(folder, &["study", "run", "mine.toml"]);
+    done(folder, "study run mine.toml");
 }
 
 #[cfg(unix)]
@@ -504,7 +481,7 @@ fn a_runner_that_is_asked_to_stop_asks_its_steps() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "1000000");
-    let (mut runner, steps) = begun(folder, &["--seeds", "1,2"]);
+    let (mut runner, steps) = begun(folder, "--seeds 1,2");
     assert_eq!(steps.len(), 2);
     assert!(steps.iter().all(|step| !step.join("run/state.safetensors").exists()));
     // To the runner alone, as `kill` and service managers do.
@@ -525,7 +502,7 @@ fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "300");
-    let (mut runner, steps) = begun(folder, &[]);
+    let (mut runner, steps) = begun(folder, "");
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
     assert!(sent.success());
     assert_eq!(runner.wait().unwrap().code(), Some(143));
@@ -537,10 +514,7 @@ fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
     let text = folder.join(text);
     let away = text.with_extension("away");
     std::fs::rename(&text, &away).unwrap();
-    let output = isogloss(folder, &["study", "run", "mine.toml"]);
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success());
-    assert!(printed.contains("what it has learned is kept"), "{printed}");
+    refused(folder, "study run mine.toml", 1, "what it has learned is kept");
     assert!(std::fs::read(&state).unwrap() == before, "the checkpoint was touched");
     std::fs::rename(&away, &text).unwrap();
     // A checkpoint that rots.
@@ -548,9 +522,7 @@ fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
     let middle = rotten.len() / 2;
     rotten[middle] ^= 1;
     std::fs::write(&state, &rotten).unwrap();
-    let output = isogloss(folder, &["study", "run", "mine.toml"]);
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{printed}");
+    ran(folder, "study run mine.toml");
     let log = std::fs::read_to_string(steps[0].join("log")).unwrap();
     assert!(log.contains("was altered since it was written"), "{log}");
     assert!(steps[0].join("run.damaged/state.safetensors").exists());
@@ -560,14 +532,11 @@ fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
 fn a_command_needs_nobody_who_listens() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    let sizes = ["nli.train=3", "ner.train=9", "treebank.train=9", "parallel.train=9"];
-    let mut world = vec!["world", "generate", "--out", "world", "--sentences", "2000"];
-    world.extend(sizes.iter().flat_map(|size| ["--set", size]));
-    done(folder, &world);
+    let sizes = "--set nli.train=3 --set ner.train=9 --set treebank.train=9 --set parallel.train=9";
+    done(folder, &format!("world generate --out world --sentences 2000 {sizes}"));
     let training = "pretrain --world world --steps 20 --evaluate-every 5 --out run";
     let vectors = "vectors word2vec --text qaa=world/text/qaa.base.txt --epochs 2 --out words.vec";
     for words in [training, vectors] {
-        let words: Vec<&str> = words.split(' ').collect();
         let mut child = command(folder, &words);
         let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stderr.take());
@@ -609,7 +578,7 @@ fn commands_that_have_a_device_are_told_which() {
 fn a_plan_knows_how_many_updates_there_are() {
     let place = TempDir::new().unwrap();
     let seconds = |pretrain: &str| {
-        let words = ["study", "plan", "demo", "--device", CPU, "--pretrain", pretrain];
+        let words = format!("study plan demo --device {CPU} --pretrain {pretrain}");
         let plan = done(place.path(), &words);
         let steps = plan["steps"].as_array().unwrap().iter();
         let pretrainings = steps.filter(|step| verb(step) == Some("pretrain"));
@@ -646,11 +615,10 @@ fn real_text_is_prepared_once() {
     }
     let study = "question = \"?\"\nevaluate = [\"retrieval\"]\nconditions = [\"no-anchors\"]\n";
     std::fs::write(folder.join("mine.toml"), study).unwrap();
-    let real =
-        ["mine.toml", "--data", "data", "--pair", "en-fr", "--seeds", "1,2", "--device", CPU];
-    let real = [&real[..], &["--pretrain", "--steps 2"]].concat();
-    done(folder, &[&["study", "run", "--jobs", "2"], &real[..]].concat());
-    let plan = done(folder, &[&["study", "plan"], &real[..]].concat());
+    let real = format!("mine.toml --data data --pair en-fr --seeds 1,2 --device {CPU}");
+    let real = format!("{real} --pretrain '--steps 2'");
+    done(folder, &format!("study run --jobs 2 {real}"));
+    let plan = done(folder, &format!("study plan {real}"));
     let steps = plan["steps"].as_array().unwrap();
     let of = |wanted: &str| -> Vec<PathBuf> {
         let own = steps.iter().filter(|step| verb(step) == Some(wanted));
@@ -658,14 +626,14 @@ fn real_text_is_prepared_once() {
     };
     // Text without the sentences of tests, tokenised text, and the sentences that all encoders read: to retrieve, and to learn a map from.
     assert_eq!(["vocab", "corpus", "pretrain"].map(|verb| of(verb).len()), [1, 5, 2]);
-    let alone = ["pretrain", "--preset", "no-anchors", "--steps", "2", "--out", "alone"];
+    let alone = "pretrain --preset no-anchors --steps 2 --out alone";
     let read = |language: &str| {
         let name = format!("text of {language} without test sentences");
         let step = steps.iter().find(|step| step["name"].as_str() == Some(&name)).unwrap();
         format!("{language}={}", kept(folder, step).join("text.txt.zst").display())
     };
     let [en, fr] = ["en", "fr"].map(read);
-    done(folder, &[&alone[..], &["--text", &en, "--text", &fr]].concat());
+    done(folder, &format!("{alone} --text {en} --text {fr}"));
     let weights = |run: PathBuf| std::fs::read(run.join("model.safetensors")).unwrap();
     assert!(weights(of("pretrain")[0].join("run")) == weights(folder.join("alone")));
 }
@@ -674,11 +642,10 @@ fn real_text_is_prepared_once() {
 fn what_makes_no_sense_is_refused() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    refused(folder, &["study", "run", "anchor"], 2, "anchors");
-    refused(folder, &["study", "run", "none.toml"], 1, "none.toml");
-    refused(folder, &["study", "plan", "anchors", "--scale", "huge"], 2, "tiny, small, paper");
-    let real = ["study", "plan", "anchors", "--data", "nowhere", "--pair", "en-fr"];
-    refused(folder, &real, 1, "en.*.txt.zst");
-    let listed = done(folder, &["study", "list"]);
+    refused(folder, "study run anchor", 2, "anchors");
+    refused(folder, "study run none.toml", 1, "none.toml");
+    refused(folder, "study plan anchors --scale huge", 2, "tiny, small, paper");
+    refused(folder, "study plan anchors --data nowhere --pair en-fr", 1, "en.*.txt.zst");
+    let listed = done(folder, "study list");
     assert_eq!(listed["studies"].as_array().unwrap().len(), Study::names().count());
 }

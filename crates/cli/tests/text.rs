@@ -5,7 +5,7 @@ mod common;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{done, isogloss, reading, refused};
+use crate::common::{done, reading, refused};
 
 fn place() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -17,41 +17,39 @@ fn place() -> TempDir {
     folder
 }
 
-const TRAIN: [&str; 6] = ["vocab", "train", "--text", "en=*.en.txt", "--text", "fr=fr.txt"];
+const TRAIN: &str = "vocab train --text en=*.en.txt --text fr=fr.txt";
 
 #[test]
 fn from_text_to_tokens() {
     let place = place();
     let folder = place.path();
     for (kind, shares) in [("joint", true), ("union", true), ("disjoint", false)] {
-        let flags = ["--kind", kind, "--merges", "200", "--out", kind];
-        let trained = done(folder, &[&TRAIN[..], &flags].concat());
+        let trained = done(folder, &format!("{TRAIN} --kind {kind} --merges 200 --out {kind}"));
         assert_eq!(trained["languages"][0]["report"]["kept"][0], 62);
-        let stats = done(folder, &["vocab", "stats", kind]);
+        let stats = done(folder, &format!("vocab stats {kind}"));
         assert_eq!(stats["fingerprint"], trained["fingerprint"]);
         let anchors = stats["pairs"][0]["anchors"].as_array().unwrap();
         let paris = anchors.iter().any(|anchor| anchor["subword"] == "Paris</w>");
         assert_eq!(paris, shares, "{kind}: {anchors:?}");
     }
-    let prepare = |extra: &[&str]| {
-        let flags =
-            ["corpus", "prepare", "--vocab", "union", "--text", "en=*.en.txt", "--out", "c"];
-        done(folder, &[&flags[..], extra].concat())["corpora"][0].clone()
+    let prepare = |extra: &str| {
+        let flags = "corpus prepare --vocab union --text en=*.en.txt --out c";
+        done(folder, &format!("{flags} {extra}"))["corpora"][0].clone()
     };
-    let made = prepare(&["--distinct", "--dev", "1", "--test", "1"]);
+    let made = prepare("--distinct --dev 1 --test 1");
     assert_eq!(made["found"], false);
     assert_eq!(made["sentences"], serde_json::json!([3, 1, 1]));
     assert_eq!(made["report"]["duplicates"], 57);
     assert_eq!(made["first"].as_array().unwrap().len(), 1);
-    let found = prepare(&["--distinct", "--dev", "1", "--test", "1"]);
+    let found = prepare("--distinct --dev 1 --test 1");
     assert_eq!((&found["found"], &found["folder"]), (&Value::Bool(true), &made["folder"]));
-    assert_ne!(prepare(&["--limit", "10"])["folder"], made["folder"]);
+    assert_ne!(prepare("--limit 10")["folder"], made["folder"]);
 }
 
 #[test]
 fn standard_input_is_a_file_like_any() {
     let place = place();
-    let flags = ["vocab", "train", "--text", "en=-", "--merges", "5", "--out", "v"];
+    let flags = "vocab train --text en=- --merges 5 --out v";
     let output = reading(place.path(), &flags, "one two three\n");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("from 1 sentences"));
@@ -62,12 +60,8 @@ fn wordpiece_subwords_are_counted_in_given_text() {
     let place = place();
     let pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nParis\nis\nest\n.\n";
     std::fs::write(place.path().join("vocab.txt"), pieces).unwrap();
-    let flags = ["--kind", "wordpiece", "--subwords", "vocab.txt", "--out", "m"];
-    done(place.path(), &[&TRAIN[..], &flags].concat());
-    let stats = done(
-        place.path(),
-        &["vocab", "stats", "m", "--text", "en=b.en.txt", "--text", "fr=fr.txt"],
-    );
+    done(place.path(), &format!("{TRAIN} --kind wordpiece --subwords vocab.txt --out m"));
+    let stats = done(place.path(), "vocab stats m --text en=b.en.txt --text fr=fr.txt");
     // `is`, `.` and the unknown in English; `Paris`, `est`, `.` and the unknown in French.
     assert_eq!(stats["languages"][0]["types"], 3);
     assert_eq!(stats["languages"][1]["types"], 4);
@@ -75,43 +69,19 @@ fn wordpiece_subwords_are_counted_in_given_text() {
 }
 
 #[test]
-fn json_is_one_object_and_help_can_be_copied() {
-    let place = place();
-    let folder = place.path();
-    assert!(done(folder, &[&TRAIN[..], &["--merges", "9", "--out", "v"]].concat()).is_object());
-    assert!(done(folder, &["vocab", "stats", "v"]).is_object());
-    let prepare = ["corpus", "prepare", "--vocab", "v", "--text", "en=b.en.txt", "--out", "c"];
-    assert!(done(folder, &prepare).is_object());
-    for command in [["vocab", "train"], ["vocab", "stats"], ["corpus", "prepare"]] {
-        let help = isogloss(folder, &[&command[..], &["--help"]].concat()).stdout;
-        let help = String::from_utf8(help).unwrap();
-        let examples = help.split("Examples:").nth(1).unwrap();
-        assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
-        // A line that goes on says so: every line is a heading, a command, or after a backslash.
-        let mut goes_on = false;
-        for line in examples.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let sound = goes_on || line.ends_with(':') || line.starts_with("isogloss ");
-            assert!(sound, "{line}");
-            goes_on = line.ends_with('\\');
-        }
-    }
-}
-
-#[test]
 fn numbers_without_bounds_are_met_or_refused() {
     let place = place();
     let folder = place.path();
-    let train = |flags: &[&'static str]| [&TRAIN[..], flags].concat();
-    let all = done(folder, &train(&["--merges", "5000", "--out", "all"]));
+    let train = |flags: &str| format!("{TRAIN} {flags}");
+    let all = done(folder, &train("--merges 5000 --out all"));
     for (merges, out) in [("99999999999", "many"), ("18446744073709551615", "most")] {
-        let trained = done(folder, &train(&["--merges", merges, "--out", out]));
+        let trained = done(folder, &train(&format!("--merges {merges} --out {out}")));
         assert_eq!(trained["subwords"], all["subwords"]);
     }
     for (flag, value) in [("--characters", "0"), ("--limit", "0"), ("--sample-size", "0")] {
-        refused(folder, &train(&[flag, value, "--out", "v"]), 2, flag);
+        refused(folder, &train(&format!("{flag} {value} --out v")), 2, flag);
     }
-    let held_out = ["--dev", "18446744073709551615", "--test", "1", "--out", "v"];
-    refused(folder, &train(&held_out), 2, "to be held out");
+    refused(folder, &train("--dev 18446744073709551615 --test 1 --out v"), 2, "to be held out");
     assert!(!folder.join("v").exists());
 }
 
@@ -121,78 +91,60 @@ fn what_can_be_refused_is_refused_before_text_is_read() {
     let folder = place.path();
     std::fs::write(folder.join("file"), "").unwrap();
     std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
-    let train =
-        |flags: &[&'static str]| [&["vocab", "train", "--text", "en=bad.txt"][..], flags].concat();
-    refused(
-        folder,
-        &train(&["--text", "e!n=fr.txt", "--out", "v"]),
-        2,
-        "`e!n` is not a valid name",
-    );
-    refused(folder, &train(&["--out", "file"]), 2, "file: is a file");
-    refused(folder, &train(&["--out", "file/v"]), 1, "file: cannot make a folder in");
-    refused(folder, &train(&["--out", "."]), 2, "exists; name another");
-    let pieces = ["--kind", "wordpiece", "--subwords", "gone.txt", "--merges", "5", "--out", "v"];
+    let train = |flags: &str| format!("vocab train --text en=bad.txt {flags}");
+    refused(folder, &train("--text e!n=fr.txt --out v"), 2, "`e!n` is not a valid name");
+    refused(folder, &train("--out file"), 2, "file: is a file");
+    refused(folder, &train("--out file/v"), 1, "file: cannot make a folder in");
+    refused(folder, &train("--out ."), 2, "exists; name another");
+    let pieces = "--kind wordpiece --subwords gone.txt --merges 5 --out v";
     refused(folder, &train(&pieces), 2, "--merges");
-    refused(folder, &train(&["--simplify", "gone.tsv", "--out", "v"]), 2, "--simplify");
+    refused(folder, &train("--simplify gone.tsv --out v"), 2, "--simplify");
 }
 
 #[test]
 fn a_cause_is_printed_once_and_a_remedy_fits_it() {
     let place = place();
     let folder = place.path();
-    let output = isogloss(folder, &["vocab", "stats", "nowhere"]);
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = refused(folder, "vocab stats nowhere", 1, "os error 2");
     assert_eq!(errors.matches("os error 2").count(), 1, "{errors}");
     // The start of a zstd frame, and nothing after it.
     std::fs::write(folder.join("cut.zst"), [0x28, 0xb5, 0x2f, 0xfd, 0x04]).unwrap();
-    let train = |text: &'static str| ["vocab", "train", "--text", text, "--out", "v"];
+    let train = |text: &'static str| format!("vocab train --text {text} --out v");
     refused(folder, &train("en=cut.zst"), 1, "cut short or damaged");
     refused(folder, &train("en=."), 1, ".: is a folder");
     std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
     refused(folder, &train("en=bad.txt"), 1, "give --tolerant");
-    let long = [&train("en=fr.txt")[..], &["--longest-line", "5"]].concat();
-    refused(folder, &long, 1, "raise `longest_line`");
+    refused(folder, &format!("{} --longest-line 5", train("en=fr.txt")), 1, "raise `longest_line`");
 }
 
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
     let place = place();
     let folder = place.path();
-    refused(folder, &["vocab", "train", "--out", "v"], 2, "--text LANG=FILE");
-    refused(folder, &["vocab", "train", "--text", "en", "--out", "v"], 2, "LANG=FILE");
+    refused(folder, "vocab train --out v", 2, "--text LANG=FILE");
+    refused(folder, "vocab train --text en --out v", 2, "LANG=FILE");
+    refused(folder, "vocab train --kind wordpiece --text en=fr.txt --out v", 2, "--subwords");
+    refused(folder, "vocab train --text en=gone.txt --out v", 1, "gone.txt: no such file");
     refused(
         folder,
-        &["vocab", "train", "--kind", "wordpiece", "--text", "en=fr.txt", "--out", "v"],
-        2,
-        "--subwords",
-    );
-    refused(
-        folder,
-        &["vocab", "train", "--text", "en=gone.txt", "--out", "v"],
-        1,
-        "gone.txt: no such file",
-    );
-    refused(
-        folder,
-        &["vocab", "train", "--text", "e/n=gone.txt", "--out", "v"],
+        "vocab train --text e/n=gone.txt --out v",
         2,
         "not a valid name for a language",
     );
     std::fs::write(folder.join("bad.txt"), b"good line\nbad \xff line\n").unwrap();
-    let bad = ["vocab", "train", "--text", "en=bad.txt", "--out", "v"];
+    let bad = "vocab train --text en=bad.txt --out v";
     refused(folder, &bad, 1, "bad.txt:2: not UTF-8 at byte 5");
     assert!(!folder.join("v").exists());
-    let tolerated = done(folder, &[&bad[..], &["--tolerant", "--merges", "9"]].concat());
+    let tolerated = done(folder, &format!("{bad} --tolerant --merges 9"));
     assert_eq!(tolerated["languages"][0]["report"]["skipped"]["invalid"], 1);
     refused(folder, &bad, 2, "exists; name another output, or give --force");
-    done(folder, &[&bad[..], &["--tolerant", "--merges", "9", "--force"]].concat());
-    let prepare = ["corpus", "prepare", "--vocab", "v", "--out", "c", "--text"];
-    refused(folder, &[&prepare[..], &["fr=fr.txt"]].concat(), 2, "no language `fr`");
-    refused(folder, &[&prepare[..], &["en=b.en.txt", "--dev", "9"]].concat(), 2, "dev = 9 and");
-    refused(folder, &["vocab", "stats", "nowhere"], 1, "nowhere/vocabulary.json");
-    refused(folder, &["vocab", "stats", "v", "--limit", "3"], 2, "--limit has no effect");
-    let twice = ["vocab", "train", "--text", "en=-", "--text", "fr=-", "--out", "w"];
+    done(folder, &format!("{bad} --tolerant --merges 9 --force"));
+    let prepare = "corpus prepare --vocab v --out c --text";
+    refused(folder, &format!("{prepare} fr=fr.txt"), 2, "no language `fr`");
+    refused(folder, &format!("{prepare} en=b.en.txt --dev 9"), 2, "dev = 9 and");
+    refused(folder, "vocab stats nowhere", 1, "nowhere/vocabulary.json");
+    refused(folder, "vocab stats v --limit 3", 2, "--limit has no effect");
+    let twice = "vocab train --text en=- --text fr=- --out w";
     refused(folder, &twice, 2, "standard input can be one text only");
 }
 
@@ -203,16 +155,16 @@ fn paraphrases_are_found_in_parallel_text() {
     let text =
         "Hi!\tSalut\nHello.\tSalut\nIt rains.\tIl pleut\nIt's raining.\tIl pleut\nYes\tOui\n";
     std::fs::write(folder.join("bitext.tsv"), text).unwrap();
-    let find = ["corpus", "paraphrases", "--parallel", "en-fr=bitext.tsv", "--out", "p.tsv"];
-    let found = done(folder, &[&find[..], &["--lang", "en"]].concat());
+    let find = "corpus paraphrases --parallel en-fr=bitext.tsv --out p.tsv";
+    let found = done(folder, &format!("{find} --lang en"));
     assert_eq!((&found["pairs"], &found["rows"]), (&2.into(), &5.into()));
     let written = std::fs::read_to_string(folder.join("p.tsv")).unwrap();
     assert_eq!(written, "Hi!\tHello.\nIt rains.\tIt's raining.\n");
     std::fs::write(folder.join("train.txt"), "Hello.\n").unwrap();
-    let fewer = ["--lang", "en", "--exclude", "train.txt", "--force"];
-    let fewer = done(folder, &[&find[..], &fewer].concat());
+    let fewer = "--lang en --exclude train.txt --force";
+    let fewer = done(folder, &format!("{find} {fewer}"));
     assert_eq!((&fewer["pairs"], &fewer["excluded"]), (&1.into(), &1.into()));
-    let none = [&find[..], &["--lang", "fr", "--force"]].concat();
+    let none = format!("{find} --lang fr --force");
     refused(folder, &none, 1, "no two sentences of `fr` have one translation");
 }
 
@@ -223,7 +175,6 @@ fn an_altered_language_shares_no_subword_and_is_parallel() {
     let folder = place.path();
     let flags =
         "corpus alter --text en=*.en.txt --out xx.txt --original en.txt --dictionary xx-en.txt";
-    let flags: Vec<&str> = flags.split(' ').collect();
     let made = done(folder, &flags);
     assert_eq!((&made["sentences"], &made["alteration"]["order"]), (&62.into(), &"same".into()));
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
@@ -234,8 +185,8 @@ fn an_altered_language_shares_no_subword_and_is_parallel() {
     refused(folder, &flags, 2, "exists");
     let learn =
         "vocab train --kind union --text xx=xx.txt --text en=en.txt --lines --merges 100 --out v";
-    done(folder, &learn.split(' ').collect::<Vec<_>>());
-    let stats = done(folder, &["vocab", "stats", "v"]);
+    done(folder, learn);
+    let stats = done(folder, "vocab stats v");
     assert_eq!(stats["pairs"][0]["shared_types"], 0, "{stats}");
     // The dictionary has the words that the text has.
     let first = read("xx-en.txt").lines().next().unwrap().to_owned();
@@ -243,7 +194,7 @@ fn an_altered_language_shares_no_subword_and_is_parallel() {
     assert!(altered.split_whitespace().any(|own| own == form) && plain.contains(word), "{first}");
 
     // The same seed from standard input to standard output, another order.
-    let inverted = ["corpus", "alter", "--text", "en=-", "--order", "inverted", "--out", "-"];
+    let inverted = "corpus alter --text en=- --order inverted --out -";
     let output = reading(folder, &inverted, "Rome is far.\n");
     let line = String::from_utf8(output.stdout).unwrap();
     let forward: Vec<&str> = line.trim_end().split(' ').rev().collect();
@@ -251,20 +202,19 @@ fn an_altered_language_shares_no_subword_and_is_parallel() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("inverted order"));
 
     std::fs::write(folder.join("ner.tsv"), "Anna\tB-PER\nsleeps\tO\n").unwrap();
-    let labelled = ["corpus", "alter", "--text", "en=ner.tsv", "--task", "ner", "--out", "xx.tsv"];
+    let labelled = "corpus alter --text en=ner.tsv --task ner --out xx.tsv";
     done(folder, &labelled);
     let anna = read("xx.tsv").split('\t').next().unwrap().to_owned();
     assert!(altered.split_whitespace().any(|own| own == anna), "{anna}");
-    let permuted = [&labelled[..], &["--order", "permuted", "--force"]].concat();
+    let permuted = format!("{labelled} --order permuted --force");
     refused(folder, &permuted, 2, "tear entities apart");
     for (flags, words) in [
-        (&["--script", "same"][..], "nothing would be altered"),
-        (&["--strength", "0.5"], "--order permuted"),
-        (&["--order", "permuted", "--strength", "2"], "from 0 to 1"),
-        (&["--text", "fr=fr.txt"], "one language at a time"),
-        (&["--original", "y"], "two outputs have one name"),
+        ("--script same", "nothing would be altered"),
+        ("--strength 0.5", "--order permuted"),
+        ("--order permuted --strength 2", "from 0 to 1"),
+        ("--text fr=fr.txt", "one language at a time"),
+        ("--original y", "two outputs have one name"),
     ] {
-        let alter = ["corpus", "alter", "--text", "en=a.en.txt", "--out", "y"];
-        refused(folder, &[&alter[..], flags].concat(), 2, words);
+        refused(folder, &format!("corpus alter --text en=a.en.txt --out y {flags}"), 2, words);
     }
 }

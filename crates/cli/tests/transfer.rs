@@ -5,89 +5,45 @@ mod common;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::Duration;
 
+use arrays::npy::{self, Precision};
 use serde_json::Value;
 
-use crate::common::{Shared, command, done, refused};
+use crate::common::{Shared, done, ran, refused, started};
 
 /// A folder with a small world and an encoder that was never trained.
 static MADE: LazyLock<Shared> = LazyLock::new(|| {
     let folder = Shared::new("transfer");
-    let sizes = [
-        "nli={train=150,dev=60,test=60}",
-        "classify={train=600,dev=60,test=100}",
-        "ner={train=2500,dev=80,test=200}",
-        "treebank={train=500,dev=60,test=100}",
-        "parallel.train=9",
-        "tatoeba=40",
-    ];
-    let sizes = sizes.iter().flat_map(|size| ["--set", size]);
-    let mut arguments = vec!["world", "generate", "--out", "world", "--sentences", "3000"];
-    arguments.extend(sizes);
-    for arguments in [
-        arguments.as_slice(),
-        &["pretrain", "--preset", "untrained", "--world", "world", "--out", "run"],
-        &[
-            "shift",
-            "means",
-            "--model",
-            "run",
-            "--out",
-            "run/means.safetensors",
-            "--text",
-            TEXTS[0],
-            "--text",
-            TEXTS[1],
-        ],
-    ] {
-        done(folder.path(), arguments);
-    }
+    let sizes = "--set nli={train=150,dev=60,test=60} --set classify={train=600,dev=60,test=100} \
+                 --set ner={train=2500,dev=80,test=200} --set treebank={train=500,dev=60,test=100} \
+                 --set parallel.train=9 --set tatoeba=40";
+    done(folder.path(), &format!("world generate --out world --sentences 3000 {sizes}"));
+    done(folder.path(), "pretrain --preset untrained --world world --out run");
+    let texts = "--text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
+    let means = "shift means --model run --out run/means.safetensors";
+    done(folder.path(), &format!("{means} {texts}"));
     folder
 });
 
-const TEXTS: [&str; 2] = ["qaa=world/text/qaa.base.txt", "qab=world/text/qab.base.txt"];
-
 /// A transfer over the small world.
-fn transfer<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let fixed = ["transfer", "--task", task, "--quick", "--world", "world", "--out", out];
-    [&fixed, more].concat()
+fn transfer(task: &str, out: &str, more: &str) -> String {
+    format!("transfer --task {task} --quick --world world --out {out} {more}")
 }
 
-const GRID: [&str; 16] = [
-    "--model",
-    "run",
-    "--lr",
-    "1e-3,2e-3",
-    "--epochs",
-    "2",
-    "--seeds",
-    "1,2",
-    "--limit",
-    "600",
-    "--train-layers",
-    "3-4",
-    "--shift-layer",
-    "2",
-    "--alpha",
-    "0,1",
-];
+const GRID: &str = "--model run --lr 1e-3,2e-3 --epochs 2 --seeds 1,2 --limit 600 --train-layers 3-4 \
+        --shift-layer 2 --alpha 0,1";
 
 #[test]
 fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     let folder = MADE.path();
-    let whole = done(folder, &transfer("ner", "whole", &GRID));
+    let whole = done(folder, &transfer("ner", "whole", GRID));
     assert_eq!(whole["settings"].as_array().unwrap().len(), 4);
     assert!(whole["results"][1]["half_width"].is_number(), "{whole}");
 
-    let silent = |arguments: &[&str]| {
-        let mut command = command(folder, arguments);
-        command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
-    };
-    let begin = || silent(&transfer("ner", "broken", &GRID));
+    let begin = || started(folder, &transfer("ner", "broken", GRID));
     let mut run = begin();
     let mut kills = 0;
     loop {
@@ -110,7 +66,7 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
         kills += 1;
         // Settings may be trained side by side, or one by one, at any time.
         let jobs = ["1", "3"][kills as usize % 2];
-        run = silent(&["transfer", "--resume", "--out", "broken", "--jobs", jobs]);
+        run = started(folder, &format!("transfer --resume --out broken --jobs {jobs}"));
     }
     assert!(run.wait().unwrap().success(), "{kills} kills");
     let same = |file: &str| {
@@ -123,7 +79,7 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     same("predictions/qaa.panx-test-qaa.tsv");
     same("predictions/qab.panx-test-qab.tsv");
     same("predictions/qab.shifted.panx-test-qab.tsv");
-    let threads = [&GRID[..], &["--threads", "1"]].concat();
+    let threads = format!("{GRID} --threads 1");
     done(folder, &transfer("ner", "alone", &threads));
     let results = |run: &str| fs::read(folder.join(run).join("results.json")).unwrap();
     assert!(results("alone") == results("whole"), "the same on one thread");
@@ -133,23 +89,9 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
 #[test]
 fn settings_side_by_side_are_settings_one_by_one() {
     let folder = MADE.path();
-    let few = [
-        "--model",
-        "run",
-        "--lr",
-        "1e-3,2e-3,5e-3",
-        "--batch",
-        "8,32",
-        "--epochs",
-        "2",
-        "--limit",
-        "300",
-    ];
-    let one = done(folder, &transfer("nli", "one", &[&few[..], &["--jobs", "1"]].concat()));
-    let many = done(
-        folder,
-        &transfer("nli", "many", &[&few[..], &["--jobs", "4", "--threads", "4"]].concat()),
-    );
+    let few = "--model run --lr 1e-3,2e-3,5e-3 --batch 8,32 --epochs 2 --limit 300";
+    let one = done(folder, &transfer("nli", "one", &format!("{few} --jobs 1")));
+    let many = done(folder, &transfer("nli", "many", &format!("{few} --jobs 4 --threads 4")));
     assert_eq!(one["settings"].as_array().unwrap().len(), 6);
     for key in ["best", "dev", "results", "scores", "settings", "parameters"] {
         assert_eq!(one[key], many[key], "{key}");
@@ -179,8 +121,8 @@ fn settings_side_by_side_are_settings_one_by_one() {
 fn a_setting_that_did_not_learn_is_trained_again() {
     let folder = MADE.path();
     // No weights are of any use after updates of this size.
-    let few = ["--model", "run", "--lr", "64", "--batch", "32", "--epochs", "1", "--limit", "200"];
-    let flags = [&few[..], &["--restarts", "2"]].concat();
+    let few = "--model run --lr 64 --batch 32 --epochs 1 --limit 200";
+    let flags = format!("{few} --restarts 2");
     let result = done(folder, &transfer("nli", "again", &flags));
     let rates = |result: &Value| -> Vec<f64> {
         let settings = result["settings"].as_array().unwrap();
@@ -191,7 +133,7 @@ fn a_setting_that_did_not_learn_is_trained_again() {
     let own = &result["settings"][2]["tests"]["qab"];
     assert_eq!(result["scores"]["qab"], *own, "{result}");
     // What is complete stays as it is.
-    let resumed = done(folder, &["transfer", "--resume", "--out", "again"]);
+    let resumed = done(folder, "transfer --resume --out again");
     assert_eq!((&resumed["settings"], &resumed["best"]), (&result["settings"], &result["best"]));
     // Without the flag, and with one that learns, there is one setting.
     assert_eq!(rates(&done(folder, &transfer("nli", "once", &few))), [64.0]);
@@ -207,14 +149,13 @@ fn a_run_is_resumed_with_the_same_inputs_or_not_at_all() {
     }
     for seed in ["1", "2"] {
         let out = format!("own-{seed}");
-        let random = ["pretrain", "--preset", "untrained", "--world", "world", "--seed", seed];
-        done(folder, &[&random[..], &["--out", &out]].concat());
+        let random = format!("pretrain --preset untrained --world world --seed {seed}");
+        done(folder, &format!("{random} --out {out}"));
     }
-    let sets = ["--train=qaa=own-train.tsv", "--dev=qaa=own-dev.tsv", "--test=qaa=own-test.tsv"];
-    let flags = ["--quick", "--epochs=1", "--limit=100", "--seeds=1,2", "--model=own-1"];
-    let begin = ["transfer", "--task=ner", "--out=own"];
-    let whole = done(folder, &[&begin[..], &sets, &flags].concat());
-    let resume = ["transfer", "--resume", "--out", "own"];
+    let sets = "--train=qaa=own-train.tsv --dev=qaa=own-dev.tsv --test=qaa=own-test.tsv";
+    let flags = "--quick --epochs=1 --limit=100 --seeds=1,2 --model=own-1";
+    let whole = done(folder, &format!("transfer --task=ner --out=own {sets} {flags}"));
+    let resume = "transfer --resume --out own";
 
     // One that is done stays as it is.
     let (summary, results) = (read("own/summary.json"), read("own/results.json"));
@@ -249,20 +190,19 @@ fn predictions_score_as_the_run_said() {
         ("nli", "xnli/test-LANG.tsv", 0.2),
     ] {
         let out = format!("scored-{task}");
-        let more = ["--model", "run", "--epochs", "5", "--lr", "3e-3"];
-        let summary = done(folder, &transfer(task, &out, &more));
+        let summary = done(folder, &transfer(task, &out, "--model run --epochs 5 --lr 3e-3"));
         assert_eq!(summary["padding"], 0.0);
         for (at, language) in ["qaa", "qab"].into_iter().enumerate() {
             let gold = format!("world/{}", gold.replace("LANG", language));
             let name = Path::new(&gold).file_name().unwrap().to_string_lossy().into_owned();
             let predicted = format!("{out}/predictions/{language}.{name}");
-            let files = ["--gold", &gold, "--predicted", &predicted];
-            let score = done(folder, &[&["score", "--task", task], &files[..]].concat());
+            let files = format!("--gold {gold} --predicted {predicted}");
+            let score = done(folder, &format!("score --task {task} {files}"));
             assert_eq!(score, summary["scores"][language], "{task} {language}");
             let mean = summary["results"][at]["mean"].as_f64().unwrap();
             assert!(at > 0 || mean > least, "{task}: the source language is learned: {mean}");
-            let itself = ["--gold", &gold, "--predicted", &gold];
-            let perfect = done(folder, &[&["score", "--task", task], &itself[..]].concat());
+            let itself = format!("--gold {gold} --predicted {gold}");
+            let perfect = done(folder, &format!("score --task {task} {itself}"));
             let headline = match task {
                 "ner" => &perfect["micro"]["f1"],
                 "parse" => &perfect["all"]["las"],
@@ -280,7 +220,7 @@ fn parts_of_speech_and_sentence_labels_transfer() {
     for (task, gold) in
         [("pos", "ud/LANG_world-ud-test.conllu"), ("classify", "classify/test-LANG.tsv")]
     {
-        let more = ["--model", "run", "--epochs", "4", "--lr", "3e-3", "--seeds", "1,2"];
+        let more = "--model run --epochs 4 --lr 3e-3 --seeds 1,2";
         let flags = transfer(task, task, &more);
         let whole = done(folder, &flags);
         assert_eq!((&whole["measure"], &whole["results"][0]["n"]), (&"accuracy".into(), &2.into()));
@@ -292,7 +232,7 @@ fn parts_of_speech_and_sentence_labels_transfer() {
             let gold = format!("world/{}", gold.replace("LANG", language));
             let name = Path::new(&gold).file_name().unwrap().to_string_lossy().into_owned();
             let predicted = format!("{task}/predictions/{language}.{name}");
-            let files = ["score", "--task", task, "--gold", &gold, "--predicted", &predicted];
+            let files = format!("score --task {task} --gold {gold} --predicted {predicted}");
             assert_eq!(done(folder, &files), whole["scores"][language], "{task} {language}");
         }
 
@@ -303,8 +243,8 @@ fn parts_of_speech_and_sentence_labels_transfer() {
         settings.pop();
         fs::write(&results, serde_json::to_vec(&settings).unwrap()).unwrap();
         fs::remove_file(folder.join(task).join("summary.json")).unwrap();
-        let resume = [&flags[..], &["--resume"]].concat();
-        let other = [&resume[..], &["--clip", "0.5"]].concat();
+        let resume = format!("{flags} --resume");
+        let other = format!("{resume} --clip 0.5");
         refused(folder, &other, 2, "was begun with other settings: clip (0.5, not 1.0)");
         assert_eq!(done(folder, &resume)["results"], whole["results"]);
         assert!(fs::read(&results).unwrap() == text);
@@ -340,35 +280,18 @@ fn sentences_that_training_has_too_are_counted() {
     .unwrap();
     let files = ["train", "dev"].map(|part| format!("qaa=world/ner/panx-{part}-qaa.tsv"));
     let [train, dev] = &files;
-    let run = [
-        "transfer",
-        "--task",
-        "ner",
-        "--quick",
-        "--epochs",
-        "2",
-        "--model",
-        "run",
-        "--limit",
-        "200",
-        "--train",
-        train,
-        "--dev",
-        dev,
-        "--allow-unseen",
-        "--out",
-        "overlap",
-    ];
-    let tests = ["--test", "qaa=mixed.tsv", "--test", "qaa=novel.tsv"];
-    let result = done(folder, &[&run[..], &tests].concat());
+    let run = format!(
+        "transfer --task ner --quick --epochs 2 --model run --limit 200 --train {train} \
+            --dev {dev} --allow-unseen --out overlap"
+    );
+    let result = done(folder, &format!("{run} --test qaa=mixed.tsv --test qaa=novel.tsv"));
     let [mixed, novel] = [&result["results"][0], &result["results"][1]];
     assert_eq!((&mixed["overlap"], &novel["overlap"]), (&30.into(), &0.into()));
     // The epoch is chosen on the development file.
     assert_eq!((&mixed["dev_overlap"], &novel["dev_overlap"]), (&10.into(), &0.into()));
     assert_eq!(mixed["without_overlap"]["mean"], novel["mean"]);
     assert!(novel.get("without_overlap").is_none(), "{novel}");
-    let shown = command(folder, &["transfer", "--resume", "--out", "overlap"]).output().unwrap();
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let [shown, _] = ran(folder, "transfer --resume --out overlap");
     assert!(
         shown.contains(
             "qaa:mixed: 30 of 80 items stand in what was trained on too, 10 of 80 items stand in what was chosen on too"
@@ -377,33 +300,29 @@ fn sentences_that_training_has_too_are_counted() {
     );
 
     // What epochs are chosen on is no test set, unless they are halves of it.
-    let again = ["--test", dev, "--force"];
-    refused(folder, &[&run[..], &again].concat(), 2, "is what is chosen on too");
+    refused(folder, &format!("{run} --test {dev} --force"), 2, "is what is chosen on too");
 }
 
 #[test]
 fn a_sample_is_drawn_by_seed_and_the_head_of_a_file_is_not() {
     let folder = MADE.path();
-    let begin = ["--model", "run", "--epochs", "1"];
-    let run = |out: &str, more: &[&str]| {
-        done(folder, &transfer("classify", out, &[&begin[..], more].concat()))
+    let begin = "--model run --epochs 1";
+    let run = |out: &str, more: &str| {
+        done(folder, &transfer("classify", out, &format!("{begin} {more}")))
     };
-    let sample = run("sample", &["--sample-size", "200"]);
+    let sample = run("sample", "--sample-size 200");
     assert_eq!(sample["sets"]["train"]["items"], 200);
-    let again = run("sample-again", &["--sample-size", "200", "--threads", "1"]);
+    let again = run("sample-again", "--sample-size 200 --threads 1");
     assert_eq!(again["settings"], sample["settings"]);
     let tokens = |result: &Value| result["sets"]["train"]["tokens"].as_u64().unwrap();
-    assert_ne!(
-        tokens(&run("sample-two", &["--sample-size", "200", "--seeds", "2"])),
-        tokens(&sample)
-    );
-    assert_ne!(tokens(&run("head", &["--limit", "200"])), tokens(&sample));
-    let more = ["--model", "run", "--sample-size", "601"];
+    assert_ne!(tokens(&run("sample-two", "--sample-size 200 --seeds 2")), tokens(&sample));
+    assert_ne!(tokens(&run("head", "--limit 200")), tokens(&sample));
+    let more = "--model run --sample-size 601";
     refused(folder, &transfer("classify", "never", &more), 2, "sample_size: 601 asked for");
     refused(folder, &transfer("classify", "head", &begin), 2, "head is not empty; resume it");
-    let replaced = run("head", &["--force"]);
+    let replaced = run("head", "--force");
     assert_eq!(replaced["sets"]["train"]["items"], 600);
-    refused(folder, &transfer("classify", "world", &["--model", "run", "--force"]), 2, "not empty");
+    refused(folder, &transfer("classify", "world", "--model run --force"), 2, "not empty");
 }
 
 #[test]
@@ -433,41 +352,19 @@ fn what_is_wrong_is_named_by_file_and_line() {
         ("nli", nli, "half.tsv", "half.tsv:1: a pair without hypothesis"),
         ("nli", nli, "label.tsv", "label.tsv:1: the label `perhaps` is not in the training"),
     ] {
-        let sets = [
-            format!("--train=qaa=world/{train}"),
-            format!("--dev=qaa=world/{dev}"),
-            format!("--test=qaa={test}"),
-        ];
-        let mut arguments =
-            vec!["transfer", "--task", task, "--quick", "--model", "run", "--out", "refused"];
-        arguments.extend(sets.iter().map(String::as_str));
-        let message = refused(folder, &arguments, 1, reason);
+        let sets = format!("--train=qaa=world/{train} --dev=qaa=world/{dev} --test=qaa={test}");
+        let begin = format!("transfer --task {task} --quick --model run --out refused {sets}");
+        let message = refused(folder, &begin, 1, reason);
         assert!(message.contains(&format!("{test}:")), "{message}");
         assert!(!folder.join("refused").exists(), "nothing is begun");
     }
-    let folder_as_file = [
-        "transfer",
-        "--task=ner",
-        "--quick",
-        "--model=run",
-        "--out=refused",
-        "--train=qaa=world/ner",
-        "--dev=qaa=world/ner/panx-dev-qaa.tsv",
-        "--test=qaa=world/ner/panx-test-qaa.tsv",
-    ];
+    let folder_as_file = "transfer --task=ner --quick --model=run --out=refused --train=qaa=world/ner \
+            --dev=qaa=world/ner/panx-dev-qaa.tsv --test=qaa=world/ner/panx-test-qaa.tsv";
     refused(folder, &folder_as_file, 1, "world/ner: is a folder, not a labelled file");
-    let arguments = [
-        "--task=ner",
-        "--quick",
-        "--model=run",
-        "--out=allowed",
-        "--epochs=1",
-        "--allow-unseen",
-        "--train=qaa=world/ner/panx-train-qaa.tsv",
-        "--dev=qaa=world/ner/panx-dev-qaa.tsv",
-        "--test=qaa=unseen.tsv",
-    ];
-    let summary = done(folder, &[&["transfer"], &arguments[..]].concat());
+    let arguments = "--task=ner --quick --model=run --out=allowed --epochs=1 --allow-unseen \
+            --train=qaa=world/ner/panx-train-qaa.tsv --dev=qaa=world/ner/panx-dev-qaa.tsv \
+            --test=qaa=unseen.tsv";
+    let summary = done(folder, &format!("transfer {arguments}"));
     assert_eq!(summary["sets"]["qaa"]["unseen"], 1);
 }
 
@@ -482,30 +379,22 @@ fn compressed_files_are_read_or_named() {
     fs::write(folder.join("packed.tsv.zst"), zstd::encode_all(&plain[..], 1).unwrap()).unwrap();
     fs::write(folder.join("packed.tsv.xz"), b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4F").unwrap();
     fs::write(folder.join("packed.tsv.bz2"), b"BZh91AY&SY\xb6\xd5\xc7\x10").unwrap();
-    let score = ["score", "--task", "nli", "--gold", "packed.tsv.gz", "--predicted"];
-    let with = |predicted| [&score[..], &[predicted]].concat();
+    let with = |predicted| format!("score --task nli --gold packed.tsv.gz --predicted {predicted}");
     assert_eq!(done(folder, &with("packed.tsv.zst"))["accuracy"], 1.0);
     refused(folder, &with("packed.tsv.xz"), 1, "packed.tsv.xz: is compressed by xz");
     let printed = refused(folder, &with("packed.tsv.bz2"), 1, "unpack it with `bzip2 -d`");
     assert!(!printed.contains("iconv"), "{printed}");
 
-    let sets = [
-        "--train=qaa=world/xnli/train-qaa.tsv",
-        "--dev=qaa=world/xnli/dev-qaa.tsv",
-        "--test=qab=packed.tsv.gz",
-    ];
-    let run = ["transfer", "--task=nli", "--quick", "--model=run", "--epochs=1", "--out=packed"];
-    done(folder, &[&run[..], &sets].concat());
+    let sets = "--train=qaa=world/xnli/train-qaa.tsv --dev=qaa=world/xnli/dev-qaa.tsv \
+            --test=qab=packed.tsv.gz";
+    let run = "transfer --task=nli --quick --model=run --epochs=1 --out=packed";
+    done(folder, &format!("{run} {sets}"));
     // What is written is plain, and called so.
     let predicted = fs::read_to_string(folder.join("packed/predictions/qab.packed.tsv")).unwrap();
     assert_eq!(predicted.lines().count(), plain.split(|&byte| byte == b'\n').count() - 1);
     refused(
         folder,
-        &[
-            &["transfer", "--task=nli", "--quick", "--model=run", "--limit=1", "--out=few"],
-            &sets[..],
-        ]
-        .concat(),
+        &format!("transfer --task=nli --quick --model=run --limit=1 --out=few {sets}"),
         1,
         "is not in the first 1 items of the training file (limit)",
     );
@@ -515,31 +404,27 @@ fn compressed_files_are_read_or_named() {
 fn requests_that_make_no_sense_are_usage() {
     let folder = MADE.path();
     for (more, reason) in [
-        (&["--model", "run", "--train-layers", "3-9"][..], "but the encoder has 4"),
-        (&["--model", "run", "--train-layers", "top"][..], "names no layers to train"),
-        (&["--model", "run", "--reinit-layers", "4-5"][..], "but the encoder has 4"),
-        (&["--model", "run", "--reinit-layers", "embeddings,2"][..], "names no layers to init"),
+        ("--model run --train-layers 3-9", "but the encoder has 4"),
+        ("--model run --train-layers top", "names no layers to train"),
+        ("--model run --reinit-layers 4-5", "but the encoder has 4"),
+        ("--model run --reinit-layers embeddings,2", "names no layers to init"),
+        ("--model run --lr 0", "lr: give at least one learning rate, all of them above 0 (--lr)"),
+        ("--model run --epochs 0", "epochs: must not be 0"),
+        ("--model run --seeds 1,2,1", "seeds: give each seed once"),
+        ("--model run --feature-layer 7", "layer 7 of run, which has 4"),
         (
-            &["--model", "run", "--lr", "0"][..],
-            "lr: give at least one learning rate, all of them above 0 (--lr)",
-        ),
-        (&["--model", "run", "--epochs", "0"][..], "epochs: must not be 0"),
-        (&["--model", "run", "--seeds", "1,2,1"][..], "seeds: give each seed once"),
-        (&["--model", "run", "--feature-layer", "7"][..], "layer 7 of run, which has 4"),
-        (
-            &["--model", "run", "--full-labels"][..],
+            "--model run --full-labels",
             "applies to task parse, not ner; leave it out (--full-labels)",
         ),
-        (&[][..], "--model DIR, or --vectors LANG=FILE is missing"),
+        ("", "--model DIR, or --vectors LANG=FILE is missing"),
     ] {
         refused(folder, &transfer("ner", "never", more), 2, reason);
     }
     let set = |part: &str| format!("--{part}=qaa=world/ner/panx-{part}-qaa.tsv");
     let [train, dev, test] = ["train", "dev", "test"].map(set);
-    let twice =
-        ["transfer", "--task=ner", "--model=run", "--out=never", &train, &dev, &test, &test];
+    let twice = format!("transfer --task=ner --model=run --out=never {train} {dev} {test} {test}");
     refused(folder, &twice, 2, "two test files are called");
-    refused(folder, &["transfer", "--resume", "--out", "never"], 2, "holds no run");
+    refused(folder, "transfer --resume --out never", 2, "holds no run");
 }
 
 /// The lock is taken before anything is written: of two that begin together, the loser leaves no trace.
@@ -548,14 +433,14 @@ fn a_run_that_another_process_works_in_is_not_touched() {
     let folder = MADE.path();
     let run = folder.join("contested");
     let held = files::FolderLock::take(&run).unwrap();
-    let begin = ["--model", "run", "--epochs", "1", "--limit", "60"];
+    let begin = "--model run --epochs 1 --limit 60";
     refused(folder, &transfer("ner", "contested", &begin), 1, "another process is working in");
     let left: Vec<_> = fs::read_dir(&run).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, ["lock"]);
     drop(held);
     // With nothing but a lock, it can be resumed as well as begun.
     fs::write(run.join(".unfinished-0000000000000000-65a99287"), "").unwrap();
-    let resume = [&begin[..], &["--resume"]].concat();
+    let resume = format!("{begin} --resume");
     done(folder, &transfer("ner", "contested", &resume));
     assert!(!run.join(".unfinished-0000000000000000-65a99287").exists());
     // As a kill in the first epoch leaves it.
@@ -571,14 +456,14 @@ fn a_run_that_another_process_works_in_is_not_touched() {
     let mut altered = results.into_bytes();
     altered[place + length] ^= 1;
     fs::write(run.join("results.json"), altered).unwrap();
-    let resume = ["transfer", "--resume", "--out", "contested"];
+    let resume = "transfer --resume --out contested";
     refused(folder, &resume, 1, "results.json: was altered since it was written");
 }
 
 #[test]
 fn a_learning_rate_that_is_too_high_is_reported_and_leaves_nothing() {
     let folder = MADE.path();
-    let more = ["--model", "run", "--lr", "1e30", "--limit", "200", "--epochs", "1"];
+    let more = "--model run --lr 1e30 --limit 200 --epochs 1";
     let printed = refused(folder, &transfer("ner", "high", &more), 1, "try a lower `lr`");
     assert!(printed.contains("setting 1 of 1 (seed 1, batch 32, lr 1e30)"), "{printed}");
     assert!(!folder.join("high").exists(), "the corrected command needs the folder");
@@ -587,41 +472,26 @@ fn a_learning_rate_that_is_too_high_is_reported_and_leaves_nothing() {
 #[test]
 fn a_run_of_another_kind_or_from_elsewhere_is_refused() {
     let folder = MADE.path();
-    let more = ["--model", "run", "--limit", "100", "--epochs", "1"];
+    let more = "--model run --limit 100 --epochs 1";
     done(folder, &transfer("ner", "kind", &more));
-    let pretrain = ["pretrain", "--resume", "--out", "kind"];
-    refused(folder, &pretrain, 2, "isogloss transfer --resume --out kind");
+    refused(folder, "pretrain --resume --out kind", 2, "isogloss transfer --resume --out kind");
     fs::remove_file(folder.join("kind/summary.json")).unwrap();
     let elsewhere = folder.join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    let resume = ["transfer", "--resume", "--out", "../kind"];
+    let resume = "transfer --resume --out ../kind";
     refused(&elsewhere, &resume, 2, "relative to where the run was begun");
 }
 
 #[test]
 fn only_the_layers_that_were_named_learn() {
     let folder = MADE.path();
-    let all = done(folder, &transfer("ner", "all", &["--model", "run", "--epochs", "1"]));
-    let more = ["--model", "run", "--epochs", "1", "--train-layers", "4"];
+    let all = done(folder, &transfer("ner", "all", "--model run --epochs 1"));
+    let more = "--model run --epochs 1 --train-layers 4";
     let some = done(folder, &transfer("ner", "some", &more));
     let count = |summary: &Value| summary["parameters"].as_u64().unwrap();
     // One layer of dim 48, the last norm and seven tags.
     assert_eq!(count(&some), 12 * 48 * 48 + 13 * 48 + 2 * 48 + 49 * 7);
     assert!(count(&all) > 4 * count(&some) - 4 * 49 * 7);
-}
-
-/// A `.npy` file of single precision.
-fn npy(path: &Path, shape: &str, values: &[f32]) {
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
-    while (10 + header.len() + 1) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    fs::write(path, bytes).unwrap();
 }
 
 #[test]
@@ -630,29 +500,29 @@ fn a_frozen_layer_is_read_through_its_map() {
     let matrix = |diagonal: f32| -> Vec<f32> {
         (0..48 * 48).map(|at| if at / 48 == at % 48 { diagonal } else { 0.0 }).collect()
     };
-    npy(&folder.join("same.npy"), "(48, 48)", &matrix(1.0));
-    npy(&folder.join("other.npy"), "(48, 48)", &matrix(-1.0));
-    npy(&folder.join("zero.npy"), "(48,)", &[0.0; 48]);
-    let layer = ["--model", "run", "--feature-layer", "1", "--new-layers", "1", "--lr", "3e-3"];
+    let array = |name: &str, shape: &[usize], values: &[f32]| {
+        npy::write(&folder.join(name), shape, values, Precision::Single).unwrap();
+    };
+    array("same.npy", &[48, 48], &matrix(1.0));
+    array("other.npy", &[48, 48], &matrix(-1.0));
+    array("zero.npy", &[48], &[0.0; 48]);
+    let layer = "--model run --feature-layer 1 --new-layers 1 --lr 3e-3";
     let summary =
-        |out: &str, more: &[&str]| done(folder, &transfer("ner", out, &[&layer, more].concat()));
-    let run = |out: &str, more: &[&str]| summary(out, more)["scores"].clone();
-    let plain = run("layer", &[]);
+        |out: &str, more: &str| done(folder, &transfer("ner", out, &format!("{layer} {more}")));
+    let run = |out: &str, more: &str| summary(out, more)["scores"].clone();
+    let plain = run("layer", "");
     assert!(plain["qaa"]["micro"]["f1"].as_f64().unwrap() > 0.3, "{plain}");
-    assert_eq!(run("same", &["--map", "qab=same.npy"]), plain);
-    let zero = ["--shift-vector", "qab=zero.npy", "--shift-layer", "1", "--alpha", "1"];
+    assert_eq!(run("same", "--map qab=same.npy"), plain);
+    let zero = "--shift-vector qab=zero.npy --shift-layer 1 --alpha 1";
     let zero = summary("zero", &zero);
     assert_eq!((&zero["shift"]["sets"]["qab"]["score"], &zero["scores"]), (&plain["qab"], &plain));
-    npy(&folder.join("nan.npy"), "(48, 48)", &matrix(f32::NAN));
-    npy(&folder.join("far.npy"), "(48,)", &[f32::INFINITY; 48]);
-    for broken in [
-        &["--map", "qab=nan.npy"][..],
-        &["--shift-vector", "qab=far.npy", "--shift-layer", "1", "--alpha", "1"],
-    ] {
-        let arguments = transfer("ner", "broken-numbers", &[&layer, broken].concat());
+    array("nan.npy", &[48, 48], &matrix(f32::NAN));
+    array("far.npy", &[48], &[f32::INFINITY; 48]);
+    for broken in ["--map qab=nan.npy", "--shift-vector qab=far.npy --shift-layer 1 --alpha 1"] {
+        let arguments = transfer("ner", "broken-numbers", &format!("{layer} {broken}"));
         refused(folder, &arguments, 1, "is not finite");
     }
-    let other = run("other", &["--map", "qab=other.npy"]);
+    let other = run("other", "--map qab=other.npy");
     assert!(other["qaa"] == plain["qaa"] && other["qab"] != plain["qab"], "{other} {plain}");
 }
 
@@ -680,8 +550,7 @@ fn static_vectors_that_agree_transfer() {
     }
     fs::write(folder.join("a.txt"), first).unwrap();
     fs::write(folder.join("b.txt"), second).unwrap();
-    let vectors =
-        ["--vectors", "qaa=a.txt", "--vectors", "qab=b.txt", "--lr", "3e-3", "--epochs", "5"];
+    let vectors = "--vectors qaa=a.txt --vectors qab=b.txt --lr 3e-3 --epochs 5";
     let summary = done(folder, &transfer("ner", "static", &vectors));
     let score = |at: usize| summary["results"][at]["mean"].as_f64().unwrap();
     assert!(score(0) > 0.8 && score(1) > 0.8, "{} {}", score(0), score(1));
@@ -691,22 +560,19 @@ fn static_vectors_that_agree_transfer() {
 #[test]
 fn layers_are_initialised_anew_before_fine_tuning() {
     let folder = MADE.path();
-    let flags = ["--model", "run", "--epochs", "1", "--seeds"];
-    let score = |out: &str, more: &[&str]| {
-        let result = done(folder, &transfer("pos", out, &[&flags[..], more].concat()));
+    let flags = "--model run --epochs 1 --seeds";
+    let score = |out: &str, more: &str| {
+        let result = done(folder, &transfer("pos", out, &format!("{flags} {more}")));
         (result["settings"][0]["dev"].clone(), result["reinit_layers"].clone())
     };
-    let (kept, none) = score("reinit-kept", &["2"]);
-    let (new, layers) = score("reinit-new", &["2", "--reinit-layers", "1-3"]);
+    let (kept, none) = score("reinit-kept", "2");
+    let (new, layers) = score("reinit-new", "2 --reinit-layers 1-3");
     assert_eq!((none, layers), (Value::Null, "1-3".into()));
     assert_ne!(new, kept);
-    assert_eq!(score("reinit-again", &["2", "--reinit-layers", "1-3"]).0, new);
-    assert_ne!(score("reinit-other", &["3", "--reinit-layers", "1-3"]).0, new);
+    assert_eq!(score("reinit-again", "2 --reinit-layers 1-3").0, new);
+    assert_ne!(score("reinit-other", "3 --reinit-layers 1-3").0, new);
     // The encoder was never trained, and its own seed does not give its layers what they began with.
-    assert_ne!(
-        score("reinit-same", &["1"]).0,
-        score("reinit-same-new", &["1", "--reinit-layers", "1-3"]).0
-    );
+    assert_ne!(score("reinit-same", "1").0, score("reinit-same-new", "1 --reinit-layers 1-3").0);
     let config = fs::read_to_string(folder.join("reinit-new/config.toml")).unwrap();
     assert!(config.contains("reinit_layers = \"1-3\""), "{config}");
 }
@@ -716,9 +582,8 @@ fn layers_are_initialised_anew_before_fine_tuning() {
 fn special_tokens_may_be_separate() {
     let folder = MADE.path();
     let train = |out: &str, separate: &str| {
-        let separate = format!("encoder.separate={separate}");
-        let flags = ["pretrain", "--preset", "no-anchors", "--world", "world", "--steps", "3"];
-        done(folder, &[&flags[..], &["--out", out, "--set", &separate]].concat());
+        let flags = "pretrain --preset no-anchors --world world --steps 3";
+        done(folder, &format!("{flags} --out {out} --set encoder.separate={separate}"));
         done(folder, &["inspect", out])
     };
     let (shared, separate) = (train("shared", "none"), train("separate", "positions, specials"));
@@ -728,8 +593,8 @@ fn special_tokens_may_be_separate() {
     assert_eq!(separate["encoder"]["separate"], "positions, specials");
     let parallel =
         ["qab", "qaa"].map(|side| format!("{side}=world/tatoeba/tatoeba.qab-qaa.{side}"));
-    let retrieve = ["retrieve", "--model", "separate", "--parallel", &parallel[0], "--parallel"];
-    done(folder, &[&retrieve[..], &[&parallel[1]]].concat());
-    let export = ["hub", "export", "--model", "separate", "--lang", "qab", "--out", "exported"];
+    let retrieve = format!("retrieve --model separate --parallel {} --parallel", parallel[0]);
+    done(folder, &format!("{retrieve} {}", parallel[1]));
+    let export = "hub export --model separate --lang qab --out exported";
     refused(folder, &export, 2, "special tokens are separate");
 }

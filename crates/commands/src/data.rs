@@ -42,14 +42,12 @@ const GET_EXAMPLES: &str = "Examples:
 Archives stay in DIR/downloads, so that other languages can be extracted later;
 DIR/receipts records what was downloaded when, from where, under which licence.";
 
-/// Flags of `data list`.
 #[derive(Args)]
 pub struct List {
     /// Only this one, with its addresses and files.
     name: Option<String>,
 }
 
-/// Flags of `data get`.
 #[derive(Args)]
 pub struct Get {
     /// The data set, as `isogloss data list` names it.

@@ -13,7 +13,6 @@ pub trait Host: Send + Sync {
     fn progress(&self, label: &str, done: u64, total: u64, note: &str);
     /// What the command line would print on standard error.
     fn remark(&self, text: &str);
-    /// A line of training metrics.
     fn metrics(&self, line: &Value);
     /// Whether the command is to stop. One that asks ends by itself when it is.
     fn stopped(&self) -> bool;

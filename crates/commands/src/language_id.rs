@@ -107,7 +107,6 @@ pub struct LanguageId {
     pub compute: Compute,
 }
 
-/// The vectors of each language.
 type LanguageStacks = Vec<(String, Stack)>;
 
 impl Request for LanguageId {
@@ -144,7 +143,7 @@ impl LanguageId {
         for (side, taken) in sides.iter().zip(distinct_rows(&keys)) {
             let side = side.select(&taken.rows);
             let _waiting = Waiting::new(&format!("encoding {}", side.file));
-            let matrices = mean_vectors(&mut model, &side, &layers)?;
+            let (matrices, _) = mean_vectors(&mut model, &side, &layers)?;
             let numbered = layers.iter().copied().zip(matrices).collect();
             repeated.push(taken.repeated);
             languages.push((side.language, Stack::numbered(&side.file, numbered)));

@@ -141,7 +141,6 @@ pub struct MapCommand {
     compute: Compute,
 }
 
-/// The figures.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum NamedFigure {
     /// Six moments of training over the curves of retrieval and of the language's share of variance.
@@ -355,7 +354,6 @@ impl MapCommand {
         Ok(figure::shift(&result, &[]))
     }
 
-    /// Which sentences are drawn.
     fn selection(&self) -> RowSelection {
         match self.sample_size {
             Some(size) => RowSelection::Sample { size, seed: self.seed },
@@ -368,7 +366,6 @@ impl MapCommand {
         self.limit.unwrap_or(DRAWN)
     }
 
-    /// The space of a map.
     fn space(&self) -> Result<SpaceMap, Failure> {
         let mut space = match self.vectors.is_empty() {
             false => self.words()?,
@@ -413,7 +410,7 @@ impl MapCommand {
             .collect();
         let device = self.compute.device()?;
         for side in &sides {
-            let layers = device.run(|| mean_vectors(&mut model, side, &numbers))?;
+            let (layers, _) = device.run(|| mean_vectors(&mut model, side, &numbers))?;
             panels.iter_mut().zip(layers).for_each(|(panel, layer)| panel.groups.push(layer));
         }
         let joined = match self.parallel.is_empty() {
@@ -524,7 +521,6 @@ impl MapCommand {
     }
 }
 
-/// What is written.
 enum FileKind {
     Svg,
     Pdf,

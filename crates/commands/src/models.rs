@@ -194,7 +194,6 @@ pub enum Normalize {
     None,
 }
 
-/// The steps that are meant.
 pub(crate) fn steps(chosen: &[Normalize]) -> Vec<Step> {
     let step = |normalize: &Normalize| match normalize {
         Normalize::Iterative => Some(Step::Iterative),

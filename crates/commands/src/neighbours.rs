@@ -8,7 +8,7 @@ use clap::Args;
 use geometry::neighbours::{LanguageNeighbours, NamedVectors, NeighboursResult, nearest};
 use models::PretrainedModel;
 use models::parallel::{ParallelSide, RowSelection};
-use models::sentences::{counted_vectors, lines, open};
+use models::sentences::{lines, mean_vectors, open};
 use models::words::whole_words;
 use vectors::formats::{ReadOptions, read};
 
@@ -125,7 +125,6 @@ impl Neighbours {
         Ok(Outcome::new(in_words(&result), &result))
     }
 
-    /// Queries and candidates, encoded.
     fn encoded(
         &self,
         model: &mut PretrainedModel,
@@ -133,7 +132,7 @@ impl Neighbours {
         let layers = self.layers.of(model.encoder.config().layers)?;
         let encode = |model: &mut PretrainedModel, language: &str, names: Vec<String>| {
             let side = ParallelSide::new(language, language, names);
-            let (matrices, truncated) = counted_vectors(model, &side, &layers)?;
+            let (matrices, truncated) = mean_vectors(model, &side, &layers)?;
             if truncated > 0 {
                 say!(
                     "{truncated} sentences of `{language}` are too long for the model and truncated"

@@ -53,7 +53,6 @@ pub fn task_values() -> impl TypedValueParser<Value = Task> {
     values.map(|name| name.parse().expect("only tasks are listed"))
 }
 
-/// How tags and relations are compared.
 #[derive(Args)]
 pub struct RuleFlags {
     /// NER: what becomes of tag sequences that are no valid spans [default: paper].
@@ -65,7 +64,6 @@ pub struct RuleFlags {
     full_labels: bool,
 }
 
-/// A rule by name.
 #[derive(Clone, Copy, ValueEnum)]
 enum RepairName {
     /// B-X I-Y I-Z is one entity of type Z (Conneau et al. 2020).

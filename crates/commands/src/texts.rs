@@ -93,7 +93,6 @@ impl SentenceFlags {
     }
 }
 
-/// Which text, and which sentences of it.
 #[derive(Args)]
 pub struct TextFlags {
     /// Text of a language: a file, a glob, or `-` for standard input; plain, gzip or zstd.
@@ -165,7 +164,6 @@ impl TextFlags {
         }
     }
 
-    /// The random seed.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
@@ -247,7 +245,6 @@ flag_values! {
     }
 }
 
-/// Parallel text of two languages.
 #[derive(Args)]
 pub struct ParallelFlags {
     /// Parallel text: LANG=FILE twice, where line i translates line i and the first is the source (of

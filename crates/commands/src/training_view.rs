@@ -12,7 +12,6 @@ use crate::stop;
 pub(crate) struct TrainingView {
     label: &'static str,
     progress: Option<Progress>,
-    /// The last step that was shown.
     last: u64,
 }
 

@@ -112,7 +112,6 @@ pub struct Train {
     preparation: PreparationFlags,
 }
 
-/// How the languages' vocabularies relate.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum KindFlag {
     /// One BPE learned from all languages together.
@@ -221,7 +220,6 @@ fn describe_summary(summary: &VocabularySummary) -> String {
     text
 }
 
-/// Flags of `vocab stats`.
 #[derive(Args)]
 pub struct Stats {
     /// The vocabulary's folder, a run's, or (with --text) a Hugging Face folder.

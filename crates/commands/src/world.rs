@@ -153,10 +153,7 @@ impl Generate {
         let threads = Device::cpu(self.threads);
         let threads = threads.map_err(|error| Failure::Usage(error.to_string()))?;
         let generate = || world::generate(&plan, &self.out, self.force, &mut step);
-        let manifest = threads.run(generate).map_err(|error| match error {
-            world::Error::Exists(_) => Failure::Usage(format!("{error} (--force)")),
-            error => error.into(),
-        })?;
+        let manifest = threads.run(generate)?;
         drop(progress);
         let result = GenerateResult::new(&self.out, &manifest, start.elapsed().as_secs_f64());
         Ok(Outcome::new(in_words(&result), &result))

@@ -18,12 +18,9 @@ const NAME: f64 = 15.0;
 const SERIES: f64 = 13.0;
 const PITCH: f64 = 5.0;
 
-/// A dot plot.
 #[derive(Clone, Debug, Default)]
 pub struct DotChart {
-    /// Above the panel.
     pub title: String,
-    /// What the values are.
     pub unit: String,
     /// From top to bottom.
     pub rows: Vec<DotRow>,
@@ -36,16 +33,13 @@ pub struct DotChart {
 /// A value drawn across a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceLine {
-    /// What it is.
     pub name: String,
-    /// Where it is.
     pub value: f64,
 }
 
 /// What was measured under one name.
 #[derive(Clone, Debug, Default)]
 pub struct DotRow {
-    /// The name.
     pub name: String,
     /// From top to bottom.
     pub marks: Vec<DotMark>,
@@ -56,15 +50,12 @@ pub struct DotRow {
 pub struct DotMark {
     /// The name of its series; empty where the row says it all.
     pub series: String,
-    /// The colour of its series.
     pub colour: usize,
     /// Whether it is a variant of the system with this colour, and drawn apart.
     pub dashed: bool,
-    /// A value for each seed.
     pub seeds: Vec<f64>,
     /// Our mean; none where only the paper has one.
     pub value: Option<f64>,
-    /// Its interval.
     pub interval: Option<(f64, f64)>,
     /// The paper's value.
     pub paper: Option<f64>,
@@ -78,7 +69,6 @@ impl DotRow {
 }
 
 impl DotChart {
-    /// Draws them.
     pub fn panel(&self) -> Panel {
         let title = title_lines(&self.title);
         let top = 16.0 * title.len() as f64 + if self.references.is_empty() { 4.0 } else { 18.0 };

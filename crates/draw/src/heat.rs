@@ -22,10 +22,8 @@ const COLOURS: [[u8; 3]; 9] = [
     [253, 231, 37],
 ];
 
-/// A heatmap.
 #[derive(Clone, Debug, Default)]
 pub struct Heatmap {
-    /// Above the panel.
     pub title: String,
     /// What the rows are, and the name of each.
     pub down: (String, Vec<String>),
@@ -38,7 +36,6 @@ pub struct Heatmap {
 }
 
 impl Heatmap {
-    /// Draws it.
     pub fn panel(&self) -> Panel {
         let (rows, cols) = (self.down.1.len().max(1) as f64, self.across.1.len().max(1) as f64);
         let names = self.down.1.iter().map(|name| width(name)).fold(10.0, f64::max).min(120.0);

@@ -53,16 +53,12 @@ const WIDE: f64 = 400.0;
 /// By how much a title is wider than a caption of the same letters.
 const TITLE: f64 = 1.45;
 
-/// An entry of a legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegendEntry {
-    /// The series' name.
     pub name: String,
-    /// How it is drawn.
     pub mark: SeriesMark,
 }
 
-/// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesMark {
     /// A line and its points in this colour.
@@ -73,20 +69,15 @@ pub enum SeriesMark {
     Sample(usize),
     /// The same of a variant: with a dashed interval.
     DashedSample(usize),
-    /// Points of this colour.
     Dot(usize),
-    /// The dot of one seed.
     Seed,
-    /// The tick of a mean.
     Mean,
-    /// The line of an interval.
     Interval,
     /// The hollow diamond of a paper's numbers.
     Paper,
 }
 
 impl LegendEntry {
-    /// A name and its mark.
     pub fn of(name: &str, mark: SeriesMark) -> Self {
         Self { name: name.to_owned(), mark }
     }
@@ -95,11 +86,8 @@ impl LegendEntry {
 /// A drawing before it is drawn: what is compared can be read off it.
 #[derive(Clone, Debug)]
 pub enum Chart {
-    /// Rows of dots.
     Dots(DotChart),
-    /// Lines over one axis.
     Lines(LineChart),
-    /// A map of two axes.
     Heat(Heatmap),
 }
 
@@ -121,31 +109,24 @@ impl Chart {
     }
 }
 
-/// One drawing with its axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// Width in units of the drawing, pixels at full size.
     pub width: f64,
     /// Height in the same.
     pub height: f64,
-    /// A text alternative.
     pub description: String,
-    /// The shapes.
     body: String,
-    /// The numbers that are drawn.
     pub data: Vec<DataRow>,
 }
 
-/// Panels under one legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// A name of letters, digits and hyphens: of the file, and of what refers to it.
     pub id: String,
-    /// What is shown, in one line.
     pub title: String,
     /// The series, in the order in which they are drawn.
     pub legend: Vec<LegendEntry>,
-    /// The drawings.
     pub panels: Vec<Panel>,
 }
 
@@ -201,7 +182,6 @@ impl Figure {
         self.svg_with_caption(scheme, "")
     }
 
-    /// The same with a caption below.
     pub fn svg_with_caption(&self, scheme: ColourScheme, caption: &str) -> String {
         self.svg_of(scheme, caption, PAGE)
     }
@@ -263,7 +243,6 @@ impl Figure {
         )
     }
 
-    /// The panels in rows of a page's width.
     fn rows(&self, page: f64) -> Vec<&[Panel]> {
         let mut rows: Vec<&[Panel]> = Vec::new();
         let (mut start, mut width) = (0, GAP);

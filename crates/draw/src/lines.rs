@@ -14,18 +14,14 @@ const RIGHT: f64 = 14.0;
 /// Bands of more lines than this would cover one another; the dots of seeds remain.
 const BANDS: usize = 2;
 
-/// Lines over one axis.
 #[derive(Clone, Debug, Default)]
 pub struct LineChart {
-    /// Above the panel.
     pub title: String,
     /// What runs across.
     pub across: String,
-    /// What the values are.
     pub unit: String,
     /// The lines, in the order of the legend.
     pub lines: Vec<LineSeries>,
-    /// Whether the axis begins at 0.
     pub from_zero: bool,
     /// Values that are no result, such as chance.
     pub references: Vec<ReferenceLine>,
@@ -33,10 +29,8 @@ pub struct LineChart {
     pub highest_only: bool,
 }
 
-/// One line.
 #[derive(Clone, Debug, Default)]
 pub struct LineSeries {
-    /// Its name.
     pub name: String,
     /// Its colour, and the shape of its points.
     pub colour: usize,
@@ -46,21 +40,16 @@ pub struct LineSeries {
     pub points: Vec<ChartPoint>,
 }
 
-/// One point of a line.
 #[derive(Clone, Debug, Default)]
 pub struct ChartPoint {
     /// Place across.
     pub x: f64,
-    /// Value.
     pub y: f64,
-    /// Its interval.
     pub interval: Option<(f64, f64)>,
-    /// A value for each seed.
     pub seeds: Vec<f64>,
 }
 
 impl LineSeries {
-    /// The highest point.
     pub fn highest_point(&self) -> Option<&ChartPoint> {
         self.points.iter().max_by(|a, b| a.y.total_cmp(&b.y))
     }
@@ -119,7 +108,6 @@ impl LineChart {
         lines.map(of).chain(seeds.then(|| LegendEntry::of("one seed", SeriesMark::Seed))).collect()
     }
 
-    /// The line with the highest point.
     fn highest(&self) -> usize {
         let peak =
             |line: &LineSeries| line.highest_point().map_or(f64::NEG_INFINITY, |point| point.y);
@@ -274,7 +262,6 @@ enum Emphasis {
     Muted,
     /// In colour, with the dots of seeds.
     Plain,
-    /// And with the band of intervals.
     Banded,
 }
 

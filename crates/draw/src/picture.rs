@@ -7,7 +7,6 @@ use std::sync::{Arc, LazyLock};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, Options, Tree, fontdb};
 
-/// Why a drawing could not be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
     /// It is not SVG as `usvg` reads it.

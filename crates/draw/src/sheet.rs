@@ -3,12 +3,9 @@
 
 use super::{COLOURS, STYLE};
 
-/// The colours of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColourScheme {
-    /// On white.
     Light,
-    /// On near black.
     Dark,
 }
 
@@ -56,7 +53,6 @@ pub(super) fn literal(text: &str, scheme: ColourScheme) -> String {
     out + rest
 }
 
-/// The value of a variable.
 fn value(name: &str, scheme: ColourScheme) -> &'static str {
     let block = match scheme {
         ColourScheme::Light => STYLE.split("@media").next(),

@@ -381,6 +381,7 @@ impl Encoder {
         masked: &MaskedTokens,
         weight: f32,
     ) -> Tensor {
+        assert!(self.config.parts.logit_cap.is_none(), "the loss is of logits without a cap");
         let request = Request { rows: Some(&masked.rows), ..Request::default() };
         let encoded = self.encode(tape, batch, request);
         let output = self.transformed(tape, encoded.output);

@@ -1,17 +1,47 @@
 //! What the encoder promises, whatever its weights.
 
 use encoder::{
-    Batch, Encoder, EncoderConfig, EncoderParam, HiddenActivation, MaskedTokens, NormPlace,
-    ParamGroup, ParamRole, Request, VocabularySize,
+    AttentionParts, Batch, Biases, Encoder, EncoderConfig, EncoderParam, HiddenActivation,
+    MaskedTokens, NormPlace, ParamGroup, ParamRole, Parts, Positions, Request, Rotary,
+    VocabularySize, Window,
 };
-use tensor::{Device, Indices, Mode, Params, Spans, Tape};
+use tensor::{Device, Indices, Mode, NormKind, Params, Spans, Tape};
 
-const NORMS: [NormPlace; 2] = [NormPlace::Post, NormPlace::Pre];
+const NORMS: [NormPlace; 3] = [NormPlace::Post, NormPlace::Pre, NormPlace::Both];
 const PLANS: [&str; 8] =
     ["none", "embeddings", "embeddings, 1-2", "1-2", "embeddings, 1-3", "3", "positions", "1, 3"];
 
+/// Every part that a decoder of today has and the papers' encoder has not; of the places of norms, one has them.
+fn parts(norm: NormPlace) -> Parts {
+    if norm != NormPlace::Both {
+        return Parts::default();
+    }
+    let rotary = Rotary { base: 100.0, local_base: Some(10.0), stretch: None, columns: Some(2) };
+    Parts {
+        norm: NormKind::Rms,
+        norm_bias: false,
+        embedding_norm: Some(true),
+        first_norm: false,
+        embedding_scale: 1.5,
+        positions: Positions::Rotary(rotary),
+        attention: AttentionParts {
+            sources: Some(1),
+            width: Some(4),
+            head_norm: true,
+            causal: true,
+            window: Some(Window { reach: 2, global: [2].into() }),
+            scale: Some(0.4),
+            cap: Some(5.0),
+        },
+        gated: true,
+        biases: Biases { attention: true, output: false, hidden: false, head: false },
+        ..Parts::default()
+    }
+}
+
 fn config(norm: NormPlace, plan: &str) -> EncoderConfig {
     EncoderConfig {
+        parts: parts(norm),
         languages: vec!["en".to_owned(), "fr".to_owned()],
         vocabulary: VocabularySize::Size(31),
         layers: 3,
@@ -126,7 +156,7 @@ fn what_an_evaluation_releases_is_not_read_again() {
 fn bf16_on_the_cpu_is_f32_but_for_rounding() {
     let device = match Device::named("cpu-bf16", 2) {
         Ok(device) => device,
-        Err(error) => return eprintln!("LEFT OUT: {error}"),
+        Err(error) => return terms::tests::left_out(&error.to_string()),
     };
     for norm in NORMS {
         let (model, mut params) = model(norm, "none");
@@ -358,4 +388,43 @@ fn reinitialised_layers_are_new_and_the_others_are_not() {
         model.reinitialize(&mut params, &[1, 3].into(), 5);
         assert_eq!(values(&params), after);
     }
+}
+
+/// What is not the papers' is written and read again; what is, is not written.
+#[test]
+fn parts_are_read_as_they_were_written() {
+    let whole = config(NormPlace::Both, "embeddings");
+    let text = toml::to_string(&whole).unwrap();
+    assert_eq!(toml::from_str::<EncoderConfig>(&text).unwrap(), whole, "{text}");
+    let text = toml::to_string(&config(NormPlace::Post, "none")).unwrap();
+    assert!(!text.contains("parts"), "{text}");
+    let part: EncoderConfig = toml::from_str("[parts]\ngated = true").unwrap();
+    assert_eq!(part.parts, Parts { gated: true, ..Parts::default() });
+    assert!(toml::from_str::<EncoderConfig>("[parts]\ngates = true").is_err());
+}
+
+#[test]
+fn parts_that_do_not_fit_are_refused() {
+    let refused = |change: &dyn Fn(&mut EncoderConfig)| {
+        let mut config = config(NormPlace::Both, "none");
+        config.check().expect("sound before the change");
+        change(&mut config);
+        config.check().expect_err("refused after it").to_string()
+    };
+    let sources = refused(&|config| config.parts.attention.sources = Some(3));
+    assert_eq!(sources, "parts.attention.sources: 3 do not divide 2 heads");
+    let nothing = refused(&|config| config.parts.attention.sources = Some(0));
+    assert_eq!(nothing, "parts.attention: must not be 0");
+    let odd = refused(&|config| config.parts.attention.width = Some(1));
+    assert!(odd.contains("columns are turned in pairs, not 2 of a head of 1"), "{odd}");
+    let layer = refused(&|config| {
+        config.parts.attention.window = Some(Window { reach: 1, global: [4].into() });
+    });
+    assert!(layer.contains("names layer 4, but layers = 3"), "{layer}");
+    let scale = refused(&|config| config.parts.embedding_scale = f32::NAN);
+    assert!(scale.contains("is not a positive number"), "{scale}");
+    let first = refused(&|config| config.norm = NormPlace::Post);
+    assert!(first.contains("only norms that stand before can be left out"), "{first}");
+    let slopes = refused(&|config| config.parts.positions = Positions::Slopes);
+    assert!(slopes.contains("slopes are of decoders, without a cap"), "{slopes}");
 }

@@ -20,18 +20,15 @@ const RUN: &str = "run";
 pub(crate) struct RunEntry {
     /// What addresses name it by: a digest of its place.
     pub(crate) id: String,
-    /// What the page names it by.
     pub(crate) name: String,
     /// Its folder, as it would be typed.
     pub(crate) folder: PathBuf,
 }
 
-/// What was found at a place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// The runs, in the order in which they are offered.
     pub(crate) entries: Vec<RunEntry>,
-    /// The laboratory, where there is one.
     pub(crate) laboratory: Option<PathBuf>,
 }
 

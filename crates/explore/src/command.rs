@@ -7,7 +7,6 @@ use text::{Selection, Subset};
 use crate::engine::{WeightsChoice, means_selection};
 use crate::space::{PointKind, Space, WORDS};
 
-/// What a command is made of.
 pub(crate) struct CommandPlace<'a> {
     pub(crate) run: String,
     pub(crate) space: &'a Space,
@@ -23,7 +22,6 @@ fn owned(words: &[&str]) -> Vec<String> {
 }
 
 impl CommandPlace<'_> {
-    /// The files of sentences, under a flag.
     fn files(&self, flag: &str) -> Vec<String> {
         let pair =
             |(language, file): &(String, String)| [flag.to_owned(), format!("{language}={file}")];
@@ -45,7 +43,6 @@ impl CommandPlace<'_> {
         }
     }
 
-    /// The words of the model's vocabulary.
     fn vocab(&self, most: &str) -> Vec<String> {
         let language = |language: &String| ["--vocab".to_owned(), language.clone()];
         let languages = self.space.languages.iter().flat_map(language);

@@ -10,7 +10,7 @@ use geometry::predictions::{Prediction, RetrievalSpace};
 use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
 use geometry::search::{Measure, unwatched};
 use models::parallel::{ParallelSide, RowSelection, read_pair_some, read_some};
-use models::sentences::{EncodedPairs, counted_vectors, encode_pairs};
+use models::sentences::{EncodedPairs, encode_pairs, mean_vectors};
 use models::{ModelLocation, PretrainedModel, snapshots};
 use serde::Serialize;
 use shift::means::{MeanVectors, compute};
@@ -26,7 +26,6 @@ use crate::catalogue::RunEntry;
 use crate::error::{ApiFailure, ApiResult};
 use crate::space::Space;
 
-/// Models that stay open.
 const OPEN: usize = 3;
 /// Candidates of a position whose probabilities are given.
 const TOP: usize = 3;
@@ -68,7 +67,6 @@ struct SourcedMeans {
     file: Option<PathBuf>,
 }
 
-/// A model with what was computed of it.
 struct LoadedModel {
     /// Its name, and when its weights were written.
     key: String,
@@ -80,13 +78,11 @@ struct LoadedModel {
     pairs: HashMap<String, EncodedPairs>,
 }
 
-/// The models that are open.
 #[derive(Default)]
 pub(crate) struct ModelShelf {
     open: Vec<LoadedModel>,
 }
 
-/// Neighbours of a sentence.
 #[derive(Serialize)]
 pub(crate) struct NeighboursAnswer {
     weights: WeightsChoice,
@@ -111,7 +107,6 @@ pub(crate) struct ErrorsAnswer {
     errors: Vec<Prediction>,
 }
 
-/// A sentence translated by a shift.
 #[derive(Serialize)]
 pub(crate) struct TranslateAnswer {
     weights: WeightsChoice,
@@ -129,7 +124,6 @@ pub(crate) struct TranslateAnswer {
     means: Option<String>,
 }
 
-/// What a translation is asked for.
 pub(crate) struct TranslateQuery<'a> {
     pub(crate) from: &'a str,
     pub(crate) to: &'a str,
@@ -139,7 +133,6 @@ pub(crate) struct TranslateQuery<'a> {
     pub(crate) text: &'a str,
 }
 
-/// Where a model is asked.
 pub(crate) struct ModelPlace<'a> {
     pub(crate) entry: &'a RunEntry,
     pub(crate) space: &'a Space,
@@ -184,7 +177,7 @@ impl ModelShelf {
         let layers: Vec<usize> = (0..space.layers).collect();
         let side = ParallelSide::new(lang, lang, vec![text.to_owned()]);
         let model = &mut loaded.model;
-        let (matrices, _) = device.run(|| counted_vectors(model, &side, &layers))?;
+        let (matrices, _) = device.run(|| mean_vectors(model, &side, &layers))?;
         let query = named(side, &layers, matrices);
         let candidates = &loaded.candidates[&candidates_key(space)];
         let result = device.run(|| nearest(&query, candidates, k, center, device))?;
@@ -236,7 +229,6 @@ impl ModelShelf {
         })
     }
 
-    /// A sentence translated token by token.
     pub(crate) fn translate(
         &mut self,
         place: &ModelPlace<'_>,
@@ -317,7 +309,7 @@ impl LoadedModel {
             let different = texts.into_iter().filter(|text| seen.insert(text.clone())).collect();
             let side = ParallelSide::new(language, language, different);
             let model = &mut self.model;
-            let (matrices, _) = device.run(|| counted_vectors(model, &side, &layers))?;
+            let (matrices, _) = device.run(|| mean_vectors(model, &side, &layers))?;
             candidates.push(named(side, &layers, matrices));
         }
         self.candidates.insert(key, candidates);

@@ -24,16 +24,13 @@ impl From<ApiFailure> for ExploreError {
     }
 }
 
-/// Why a request has no answer.
 #[derive(Debug)]
 pub(crate) struct ApiFailure {
-    /// The status of HTTP.
     pub(crate) status: u16,
     pub(crate) message: String,
 }
 
 impl ApiFailure {
-    /// The request makes no sense.
     pub(crate) fn request(message: impl Into<String>) -> Self {
         Self { status: 400, message: message.into() }
     }
@@ -61,5 +58,4 @@ impl<E: Fault> From<E> for ApiFailure {
     }
 }
 
-/// Results of requests.
 pub(crate) type ApiResult<T> = Result<T, ApiFailure>;

@@ -33,7 +33,6 @@ const MOST_BYTES: usize = 1 << 30;
 /// The most neighbours of a language.
 const MOST_NEIGHBOURS: usize = 100;
 
-/// What is opened.
 #[derive(Clone, Debug, Default)]
 pub struct ExploreConfig {
     /// A run, a laboratory, a Hugging Face folder, or a folder with some of these; this folder, where none is named.
@@ -86,7 +85,6 @@ fn keep<T>(cache: &Mutex<HashMap<String, Arc<T>>>, key: String, value: T) -> Arc
     value
 }
 
-/// A run in the list.
 #[derive(Serialize)]
 struct RunLabel {
     id: String,
@@ -119,7 +117,6 @@ struct RunOverview {
     notes: Vec<String>,
 }
 
-/// The curves of a run.
 #[derive(Serialize)]
 struct RunMetrics {
     title: Option<String>,
@@ -172,7 +169,6 @@ impl Explorer {
         })
     }
 
-    /// What was opened, in a line.
     pub fn describe(&self) -> String {
         let found = locked(&self.found);
         let runs = match &found.entries[..] {
@@ -186,7 +182,6 @@ impl Explorer {
         }
     }
 
-    /// Answers a request of the page.
     pub fn answer(&self, request: &ApiRequest) -> ApiAnswer {
         self.respond(request).unwrap_or_else(ApiAnswer::from)
     }
@@ -505,7 +500,6 @@ impl Explorer {
         Ok(WeightsChoice::of(entry, step, last))
     }
 
-    /// Asks the model that a request names.
     fn ask<T>(
         &self,
         request: &ApiRequest,
@@ -600,7 +594,6 @@ impl Explorer {
         Self::weights(&entry, space, request, "other_step")
     }
 
-    /// The command of a view.
     fn command(&self, request: &ApiRequest) -> ApiResult<ApiAnswer> {
         let (entry, space) = self.shown(request)?;
         let weights = Self::weights(&entry, &space, request, "step")?;
@@ -651,7 +644,6 @@ impl Explorer {
         Ok(first.ok_or_else(none)?.id.clone())
     }
 
-    /// Where the opened runs are, for messages.
     pub fn place(&self) -> &Path {
         self.config.place.as_deref().unwrap_or(Path::new("."))
     }

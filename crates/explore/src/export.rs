@@ -20,30 +20,25 @@ use crate::request::{ApiAnswer, ApiRequest, JSON};
 /// Pairs of sentences whose neighbours are inside, and whose translations.
 const WITH_NEIGHBOURS: usize = 24;
 const TRANSLATED: usize = 6;
-/// Neighbours of each.
 const NEIGHBOURS: &str = "10";
 /// Bytes of the figures that are inside, at most.
 const FIGURES: usize = 8 << 20;
 /// The weights of a shift, from 0 to 1.5 by tenths: the page's slider.
 pub(crate) const ALPHAS: &str = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1,1.1,1.2,1.3,1.4,1.5";
 
-/// What came of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExploreExport {
-    /// The page.
     pub out: PathBuf,
     /// The run's name, or the laboratory's where it has no runs.
     pub run: String,
     /// Figures of studies that would make the file too large, and are not inside.
     pub figures_left_out: usize,
-    /// Answers inside.
     pub answers: usize,
     /// How many of them say why there is none, though there should be one.
     pub failed: usize,
     /// What the first of those says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<String>,
-    /// Bytes of the page.
     pub bytes: usize,
 }
 

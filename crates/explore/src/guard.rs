@@ -7,14 +7,12 @@
 
 use crate::request::ApiRequest;
 
-/// The longest body that is read.
 pub(crate) const LONGEST_BODY: usize = 64 << 10;
 
 /// What the browser may load: nothing but what this server has.
 pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Headers of every answer.
 pub(crate) const HEADERS: [(&str, &str); 6] = [
     ("Content-Security-Policy", CONTENT_SECURITY_POLICY),
     ("X-Content-Type-Options", "nosniff"),
@@ -32,10 +30,8 @@ pub(crate) struct RequestHeaders<'a> {
     pub(crate) cookie: Option<&'a str>,
 }
 
-/// What a request may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It is answered.
     Granted,
     /// It has the token: it receives the cookie, and goes on to the page.
     Enter {
@@ -46,7 +42,6 @@ pub(crate) enum Access {
     Refused(&'static str),
 }
 
-/// The rules of one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     port: u16,
@@ -62,7 +57,6 @@ impl Guard {
         Ok(Self { port, token })
     }
 
-    /// The address to open.
     pub(crate) fn address(&self) -> String {
         format!("http://127.0.0.1:{}/?token={}", self.port, self.token)
     }

@@ -9,6 +9,8 @@
 //! - [`export()`] writes the page as one file, with the answers for one run inside.
 //! - The page itself is TypeScript, under `page/`; its bundle is committed, so that cargo alone builds the program.
 
+#![allow(missing_docs, reason = "a surface: a name says what it is")]
+
 mod catalogue;
 mod command;
 mod engine;

@@ -10,21 +10,15 @@ use train::pretrain::PretrainConfig;
 
 /// A run whose log has not grown for so long is no longer being trained.
 const QUIET: Duration = Duration::from_secs(300);
-/// The longest log that is read.
 const LONGEST_LOG: u64 = 64 << 20;
 
-/// How far a run is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct RunProgress {
-    /// Whether it is being trained.
     pub(crate) live: bool,
-    /// The last step of its log.
     pub(crate) step: u64,
-    /// The step at which it ends.
     pub(crate) goal: u64,
     /// A digest of the probes that were saved: where it changes, points are to be fetched again.
     pub(crate) probes: String,
-    /// Whether its folder is gone.
     pub(crate) gone: bool,
 }
 

@@ -18,7 +18,6 @@ pub struct ApiRequest {
 }
 
 impl ApiRequest {
-    /// A path with parameters.
     pub fn new<'a>(
         path: &str,
         parameters: impl IntoIterator<Item = (&'a str, String)>,
@@ -28,7 +27,6 @@ impl ApiRequest {
         Self { path: path.to_owned(), parameters }
     }
 
-    /// From the address of a GET.
     pub(crate) fn of_address(address: &str) -> Self {
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
@@ -63,7 +61,6 @@ impl ApiRequest {
         format!("{}?{}", self.path, pairs.join("&"))
     }
 
-    /// A parameter, if it is there.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -73,7 +70,6 @@ impl ApiRequest {
         self.get(name).ok_or_else(|| ApiFailure::request(format!("`{name}` is missing")))
     }
 
-    /// A number, if it is there.
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> ApiResult<Option<T>> {
         let parse = |text: &str| {
             text.parse().map_err(|_| ApiFailure::request(format!("{name}={text} is not a number")))
@@ -81,7 +77,6 @@ impl ApiRequest {
         self.get(name).map(parse).transpose()
     }
 
-    /// One of several names.
     pub(crate) fn choice<T: Copy>(&self, name: &str, all: &[(&str, T)]) -> ApiResult<T> {
         let Some(asked) = self.get(name) else { return Ok(all[0].1) };
         let found = all.iter().find(|(known, _)| *known == asked);
@@ -117,16 +112,11 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiAnswer {
-    /// The status of HTTP.
     pub status: u16,
-    /// The type of the body.
     pub kind: &'static str,
-    /// Further headers.
     pub headers: Vec<(&'static str, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -134,7 +124,6 @@ pub(crate) const JSON: &str = "application/json; charset=utf-8";
 pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
 
 impl ApiAnswer {
-    /// A body of a type.
     pub(crate) fn of(kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self { status: 200, kind, headers: Vec::new(), body: body.into() }
     }
@@ -145,7 +134,6 @@ impl ApiAnswer {
         Self::of(JSON, value.to_string())
     }
 
-    /// With another status.
     pub(crate) fn status(self, status: u16) -> Self {
         Self { status, ..self }
     }

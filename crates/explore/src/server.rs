@@ -44,7 +44,6 @@ pub struct ExploreServer {
     port: u16,
 }
 
-/// What all threads share.
 struct Service {
     explorer: Explorer,
     guard: Guard,
@@ -55,7 +54,6 @@ struct Service {
     stopped: AtomicBool,
 }
 
-/// The head of a request.
 #[derive(Default)]
 struct RequestHead {
     method: String,
@@ -95,17 +93,14 @@ impl ExploreServer {
         self.service.guard.address()
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What was opened.
     pub fn explorer(&self) -> &Explorer {
         &self.service.explorer
     }
 
-    /// Answers until `stop` is set.
     pub fn serve(&self, stop: &AtomicBool) {
         thread::scope(|scope| {
             scope.spawn(|| {

@@ -23,7 +23,6 @@ use train::pretrain::{PretrainConfig, ProbePoint, ProbeSeries};
 
 use crate::error::{ApiFailure, ApiResult};
 
-/// Onto what points are projected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Projection {
     /// The two directions of greatest variance.
@@ -37,7 +36,6 @@ impl Projection {
         [("pca", Self::Principal), ("difference", Self::Difference)];
 }
 
-/// What the points are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PointKind {
     Sentences,
@@ -50,7 +48,6 @@ impl PointKind {
         [("sentences", Self::Sentences), ("words", Self::Words)];
 }
 
-/// Words of each language.
 pub(crate) const WORDS: usize = 400;
 
 /// Sentences or words of several languages with their vectors.
@@ -59,7 +56,6 @@ pub(crate) struct Space {
     /// `A-B`, by which addresses name it.
     pub(crate) pair: String,
     pub(crate) languages: Vec<String>,
-    /// The sentences of each language.
     pub(crate) texts: Vec<Vec<String>>,
     /// Tokens of each sentence, where they were counted.
     pub(crate) lengths: Vec<Vec<usize>>,
@@ -84,7 +80,6 @@ pub(crate) struct Space {
 }
 
 enum SpaceStates {
-    /// What a run saved.
     Saved(Box<ProbeSeries>),
     /// At each step, for each language, every layer.
     Encoded(Vec<(u64, Vec<Vec<Matrix>>)>),
@@ -102,7 +97,6 @@ pub(crate) struct PlaneSeries {
     pub(crate) shares: Vec<[f64; 2]>,
 }
 
-/// What the page shows of a space.
 #[derive(Serialize)]
 pub(crate) struct SpaceItems<'a> {
     languages: Vec<LanguageLabel>,
@@ -233,7 +227,7 @@ impl Space {
                 let sides = sides.map_or_else(|sides| sides, Vec::from);
                 let mut matrices = Vec::new();
                 for side in sides {
-                    matrices.push(device.run(|| mean_vectors(model, &side, &numbers))?);
+                    matrices.push(device.run(|| mean_vectors(model, &side, &numbers))?.0);
                     space.texts.push(side.lines);
                 }
                 matrices
@@ -286,7 +280,7 @@ impl Space {
             }
             let mut groups = Vec::new();
             for side in &sides {
-                groups.push(device.run(|| mean_vectors(&mut model, side, &numbers))?);
+                groups.push(device.run(|| mean_vectors(&mut model, side, &numbers))?.0);
             }
             points.push(ProbePoint { step, raw: vec![], centered: vec![], language_share: vec![] });
             encoded.push((step, groups));
@@ -361,7 +355,6 @@ impl Space {
         most.is_some_and(|most| self.rows.iter().any(|&rows| rows > most))
     }
 
-    /// Whether the points have a history.
     pub(crate) fn has_steps(&self) -> bool {
         self.timed
     }

@@ -21,14 +21,12 @@ pub(crate) struct StudyResults {
     missing: Vec<&'static str>,
 }
 
-/// What the page shows first.
 #[derive(Serialize)]
 struct FindingsAnswer<'a> {
     findings: &'a [FindingVerdict],
     figures: Vec<FigureLabel<'a>>,
     /// Figures that an exported page does not hold.
     left_out: usize,
-    /// Studies without results.
     missing: &'a [&'static str],
     commands: [String; 2],
 }
@@ -45,7 +43,6 @@ impl<'a> FigureLabel<'a> {
     }
 }
 
-/// When the results were written last.
 fn written(root: &Path) -> Option<SystemTime> {
     let time = |name: String| fs::metadata(root.join(name)).ok()?.modified().ok();
     time(format!("{FILE}-wal")).max(time(FILE.to_owned()))

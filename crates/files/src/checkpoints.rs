@@ -24,6 +24,13 @@ fn beside(path: &Path, what: &str) -> PathBuf {
     }
 }
 
+/// A name beside a path for what it held, under which nothing stands.
+pub fn free_name(path: &Path, what: &str) -> PathBuf {
+    let numbered = (2..).map(|number| beside(path, &format!("{what}-{number}")));
+    let mut names = std::iter::once(beside(path, what)).chain(numbered);
+    names.find(|name| name.symlink_metadata().is_err()).expect("some number is free")
+}
+
 /// Whether there is a checkpoint at all.
 pub fn exists(path: &Path) -> bool {
     path.is_file() || previous(path).is_file()
@@ -85,7 +92,7 @@ pub fn set_aside(path: &Path) -> String {
 }
 
 fn rename_damaged(path: &Path) -> String {
-    let aside = beside(path, "damaged");
+    let aside = free_name(path, "damaged");
     let kept = match fs::rename(path, &aside) {
         Ok(()) => format!(" (the damaged one is kept as {})", aside.display()),
         Err(_) => String::new(),

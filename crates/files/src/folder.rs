@@ -5,37 +5,48 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::drafts::DraftFolder;
-use crate::{At, Result, check_new, exchange, parent_of, refuse_file, sync_folder, sync_folders};
+use crate::{
+    At, Error, Result, check_new, exchange, ours, parent_of, refuse_file, sync_folder, sync_folders,
+};
 
 /// A folder in the making. Dropped before [`finish`](Self::finish), it leaves nothing behind.
 pub struct NewFolder {
     draft: DraftFolder,
     path: PathBuf,
-    replaces: bool,
+    /// Refuses to take away what stands there, if it is not ours; none where nothing may stand there.
+    check: Option<CheckOurs>,
+    recorded: bool,
 }
 
+/// Refuses a folder that holds anything that is not ours.
+pub type CheckOurs = fn(&Path) -> Result<()>;
+
 impl NewFolder {
-    /// Starts a folder that will stand at `path`, which must not exist yet or be empty.
+    /// Starts a folder within one of ours, which must not exist yet or be empty.
     pub fn new(path: &Path) -> Result<Self> {
-        Self::with_force(path, false)
+        refuse_file(path)?;
+        check_new(path, false)?;
+        Ok(Self { check: None, ..Self::instead_of(path, ours::refuse_unrecorded)? })
     }
 
-    /// Starts a folder that will stand at `path`; one that exists is replaced if `force` is set.
+    /// Starts a folder that will stand at `path`, with a record of its files. One that exists is replaced if `force` is
+    /// set, and if it holds nothing but what its own record names.
     pub fn with_force(path: &Path, force: bool) -> Result<Self> {
         refuse_file(path)?;
         check_new(path, force)?;
-        Ok(Self { replaces: force, ..Self::instead_of(path)? })
+        let folder = Self::instead_of(path, ours::refuse_unrecorded)?;
+        Ok(Self { check: folder.check.filter(|_| force), recorded: true, ..folder })
     }
 
-    /// Starts a folder that will stand at `path` and replace what stands there. A link to a folder stays,
-    /// and the folder that it points at is replaced.
-    pub fn instead_of(path: &Path) -> Result<Self> {
+    /// Starts a folder that will stand at `path` and replace what stands there then, if that passes a check. A link to a folder
+    /// stays, and the folder that it points at is replaced.
+    pub fn instead_of(path: &Path, check: CheckOurs) -> Result<Self> {
         let linked = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
         let path = linked.unwrap_or_else(|| path.to_owned());
         let parent = parent_of(&path);
         fs::create_dir_all(parent).at(parent, "make the folder")?;
         let draft = DraftFolder::new_in(parent)?;
-        Ok(Self { draft, path, replaces: true })
+        Ok(Self { draft, path, check: Some(check), recorded: false })
     }
 
     /// Where the folder stands for now.
@@ -68,15 +79,29 @@ impl NewFolder {
 
     /// Gives the folder its name. What stood there goes only once the new one stands.
     pub fn finish(self) -> Result<()> {
-        let Self { draft, path, replaces } = self;
+        let Self { draft, path, check, recorded } = self;
         let parent = parent_of(&path);
-        sync_folders(draft.path());
-        if replaces && path.is_dir() && exchange(draft.path(), &path).is_ok() {
-            // What stood there has the draft's name now, and goes with it.
-            sync_folder(parent);
-            return Ok(());
+        if recorded {
+            ours::record(draft.path())?;
         }
-        let old = if replaces && path.exists() {
+        sync_folders(draft.path());
+        // Somebody may have come since it was begun.
+        let is_ours = |place: &Path| match check.map_or(Ok(()), |check| check(place)) {
+            Err(Error::Others { names, .. }) => Err(Error::Others { folder: path.clone(), names }),
+            other => other,
+        };
+        let replaces = check.is_some() && path.is_dir();
+        if replaces && exchange(draft.path(), &path).is_ok() {
+            // What stood there has the draft's name now, and goes with it.
+            let checked = is_ours(draft.path());
+            if checked.is_err() && exchange(draft.path(), &path).is_err() {
+                draft.keep();
+            }
+            sync_folder(parent);
+            return checked;
+        }
+        let old = if replaces {
+            is_ours(&path)?;
             // The only copy for a moment, and so under no name that is cleared away.
             let aside = tempfile::Builder::new().prefix(".replaced-").tempdir_in(parent);
             let aside = aside.at(parent, "make a folder in")?;
@@ -130,7 +155,7 @@ mod tests {
         let error = NewFolder::new(&path).map(drop).unwrap_err().to_string();
         assert!(error.contains("exists"), "{error}");
 
-        let folder = NewFolder::instead_of(&path).unwrap();
+        let folder = NewFolder::instead_of(&path, |_| Ok(())).unwrap();
         folder.write("b.txt", b"other").unwrap();
         folder.finish().unwrap();
         assert!(!path.join("inner").exists());
@@ -143,8 +168,9 @@ mod tests {
     fn a_link_to_a_folder_stays() {
         let place = tempfile::tempdir().unwrap();
         let (path, link) = (place.path().join("folder"), place.path().join("link"));
-        fs::create_dir(&path).unwrap();
-        fs::write(path.join("old"), "").unwrap();
+        let folder = NewFolder::with_force(&path, false).unwrap();
+        folder.write("old", b"").unwrap();
+        folder.finish().unwrap();
         std::os::unix::fs::symlink("folder", &link).unwrap();
         let folder = NewFolder::with_force(&link, true).unwrap();
         folder.write("new", b"").unwrap();

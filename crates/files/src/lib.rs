@@ -37,6 +37,7 @@ mod drafts;
 mod folder;
 pub mod limits;
 mod lock;
+mod ours;
 mod output;
 pub mod sealed;
 mod standard;
@@ -51,8 +52,9 @@ use drafts::DraftFolder;
 use output::Target;
 
 pub use drafts::{ScratchFolder, remove_drafts};
-pub use folder::{NewFolder, close};
+pub use folder::{CheckOurs, NewFolder, close};
 pub use lock::{FolderLock, is_vacant, lock};
+pub use ours::{FolderKind, has_digest, refuse_others, write_recorded};
 pub use output::{in_place_of, is_stream, write, write_with};
 pub use standard::{STANDARD_INPUT, is_standard, open};
 pub use together::{OutputLock, lock_outputs};
@@ -87,6 +89,17 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// A folder that is to be replaced holds files that are not ours.
+    #[error(
+        "{folder}: holds what was not made with it, or was changed since ({names}), and would be lost; move them away, or name \
+         another folder"
+    )]
+    Others {
+        /// The folder.
+        folder: PathBuf,
+        /// The first few of them.
+        names: String,
+    },
     /// What git has in place of a large file before that is fetched.
     #[error(
         "{0}: is a pointer of git-LFS, not the file itself; fetch that with `git lfs pull` in its repository"
@@ -97,9 +110,15 @@ pub enum Error {
     Busy(PathBuf),
 }
 
+impl From<Error> for terms::Error {
+    fn from(error: Error) -> Self {
+        terms::Error::of(error)
+    }
+}
+
 impl terms::Fault for Error {
     fn is_usage(&self) -> bool {
-        matches!(self, Error::Exists(_) | Error::Occupied { .. })
+        matches!(self, Error::Exists(_) | Error::Occupied { .. } | Error::Others { .. })
     }
 
     fn key(&self) -> Option<&str> {
@@ -161,16 +180,17 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     }
 }
 
-/// The one rule for outputs: a file or a non-empty folder that exists is refused unless `force` is set.
-/// Standard output (`-`) and devices never count as existing.
+/// The one rule for outputs: a file or a non-empty folder that exists is refused unless `force` is set, and a folder even
+/// then where it holds anything that is not ours. Standard output (`-`) and devices never count as existing.
 pub fn check_new(path: &Path, force: bool) -> Result<()> {
     let exists = match path.read_dir() {
         Ok(mut entries) => entries.next().is_some(),
         Err(_) => path.exists(),
     };
-    match exists && !force && !Target::is_stream(path) {
-        true => Err(Error::Exists(path.to_owned())),
-        false => Ok(()),
+    match exists && !Target::is_stream(path) {
+        true if !force => Err(Error::Exists(path.to_owned())),
+        true if path.is_dir() => ours::refuse_unrecorded(path),
+        _ => Ok(()),
     }
 }
 
@@ -295,7 +315,7 @@ mod tests {
         let [file, empty, full] = ["file", "empty", "full"].map(|name| place.path().join(name));
         fs::write(&file, "").unwrap();
         fs::create_dir(&empty).unwrap();
-        fs::create_dir_all(full.join("inner")).unwrap();
+        NewFolder::with_force(&full, false).and_then(NewFolder::finish).unwrap();
         check_new(&empty, false).unwrap();
         for path in [&file, &full] {
             let error = check_new(path, false).unwrap_err();
@@ -310,6 +330,6 @@ mod tests {
         let folder = NewFolder::with_force(&full, true).unwrap();
         folder.write("a", b"").unwrap();
         folder.finish().unwrap();
-        assert!(full.join("a").exists() && !full.join("inner").exists());
+        assert!(full.join("a").exists());
     }
 }

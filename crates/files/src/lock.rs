@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::drafts::{clear_under_lock, is_lock, is_no_content, is_same};
-use crate::{At, Error, LOCK, Result, sync_folder, warning};
+use crate::ours::FolderKind;
+use crate::{At, Error, LOCK, Result, warning};
 
 /// The file that says that a folder was made for unfinished work, and what it says.
 const WORK: &str = "isogloss-work";
@@ -97,22 +98,15 @@ impl FolderLock {
         is_vacant(&self.folder)
     }
 
-    /// Removes everything but the lock, the file named `last` after all the rest: as long as it is there, a
-    /// kill leaves a folder that can be cleared again.
-    pub fn clear(&self, last: &str) {
-        let is_last = |entry: &fs::DirEntry| entry.file_name() == last;
-        let entries = || fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        for entry in entries().filter(|entry| entry.file_name() != LOCK && !is_last(entry)) {
-            remove(&entry);
-        }
-        sync_folder(&self.folder);
-        entries().filter(is_last).for_each(|entry| remove(&entry));
+    /// Removes the files of this kind of folder, and nothing else.
+    pub fn clear(&self, kind: &FolderKind) {
+        kind.clear(&self.folder);
     }
 
     /// Removes what a run that failed to start has made, and the folder itself if [`take`](Self::take)
     /// made it. What cannot be removed stays.
-    pub fn discard(self, last: &str) {
-        self.clear(last);
+    pub fn discard(self, kind: &FolderKind) {
+        self.clear(kind);
         let lock = self.folder.join(LOCK);
         if is_lock(&lock) {
             let _ = fs::remove_file(lock);
@@ -156,22 +150,18 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn remove(entry: &fs::DirEntry) {
-    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-    let remove = if is_folder { fs::remove_dir_all } else { fs::remove_file };
-    let _ = remove(entry.path());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RUN: FolderKind = FolderKind { mark: "config.toml", files: &["content"] };
 
     #[test]
     fn one_process_at_a_time() {
         let place = tempfile::tempdir().unwrap();
         let held = lock(place.path()).unwrap();
         assert!(matches!(lock(place.path()), Err(Error::Busy(_))));
-        held.clear("");
+        held.clear(&RUN);
         assert!(matches!(lock(place.path()), Err(Error::Busy(_))));
         drop(held);
         lock(place.path()).unwrap();
@@ -189,13 +179,13 @@ mod tests {
         fs::remove_file(folder.join(".unfinished-abcdefghijkl")).unwrap();
         fs::write(folder.join("config.toml"), "").unwrap();
         assert!(!held.is_empty() && !is_vacant(&folder));
-        held.clear("config.toml");
+        held.clear(&RUN);
         assert!(held.is_empty());
         drop(held);
-        FolderLock::take(&folder).unwrap().discard("");
+        FolderLock::take(&folder).unwrap().discard(&RUN);
         assert!(folder.exists(), "the folder was there before");
         fs::remove_dir(&folder).unwrap();
-        FolderLock::take(&folder).unwrap().discard("");
+        FolderLock::take(&folder).unwrap().discard(&RUN);
         assert!(!folder.exists());
     }
 
@@ -252,7 +242,7 @@ mod tests {
                         assert_eq!(inside.fetch_add(1, SeqCst), 0);
                         let _ = fs::write(folder.join("content"), "");
                         inside.fetch_sub(1, SeqCst);
-                        held.discard("");
+                        held.discard(&RUN);
                     }
                 });
             }

@@ -13,7 +13,6 @@ use terms::RowCounts;
 use vectors::WordVectors;
 use vectors::formats::{self, ReadOptions};
 
-use crate::error::{Error, Result};
 use crate::learn::{
     Induction, MapFit, MapStart, Round, UnsupervisedCheck, check_unsupervised, fit, identical,
 };
@@ -24,6 +23,7 @@ use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
 use crate::predictions::{Prediction, RetrievalSpace};
 use crate::search::{Measure, Scores, Watch};
+use crate::{Error, Result};
 
 /// Every so many rounds of unsupervised learning, it is said how far it is.
 const ROUNDS_SHOWN: usize = 10;
@@ -364,11 +364,11 @@ pub(crate) fn read_remarked(
 /// What can be refused before anything is read.
 fn check_request(config: &AlignWordsConfig) -> Result<()> {
     if config.init == Some(MapInit::Dictionary) && config.dictionary.is_none() {
-        return Err(Error::request("init", "init = dictionary needs a dictionary to learn from"));
+        return Err(Error::of_key("init", "init = dictionary needs a dictionary to learn from"));
     }
     if config.dictionary.is_some() && !matches!(config.init, None | Some(MapInit::Dictionary)) {
         let reason = "a dictionary to learn from is for init = dictionary; leave one of them out";
-        return Err(Error::request("init", reason));
+        return Err(Error::of_key("init", reason));
     }
     Ok(())
 }
@@ -417,7 +417,6 @@ pub(crate) fn read_space(
     Ok(WordSpace { words, matrix })
 }
 
-/// Some of the words, with their vectors.
 fn select(words: &WordVectors, rows: &[usize]) -> Result<WordVectors> {
     let names = rows.iter().map(|&row| words.word(row).to_owned()).collect();
     let matrix = Matrix::from(words).select(rows.iter().copied());
@@ -531,7 +530,7 @@ fn training_pairs(
     let pairs = identical(&source.words, &target.words);
     match pairs.is_empty() {
         false => Ok((pairs, None)),
-        true => Err(Error::request(
+        true => Err(Error::of_key(
             "init",
             "no word is spelled alike in both languages; give a dictionary to learn from, or learn \
              with init = unsupervised",
@@ -555,12 +554,8 @@ pub(crate) fn check_dims((first, a): (&Path, usize), (second, b): (&Path, usize)
         return Ok(());
     }
     let (first, second) = (first.display(), second.display());
-    Err(Error::Request {
-        reason: format!(
-            "{first} has {a} dimensions, {second} has {b}; an orthogonal map needs the same of both"
-        ),
-        key: None,
-    })
+    let reason = format!("{first} has {a} dimensions, {second} has {b}");
+    Err(Error::request(reason, "an orthogonal map needs the same of both"))
 }
 
 fn measure(config: &AlignWordsConfig, k: usize) -> Measure {
@@ -631,7 +626,7 @@ pub fn align_layers(
             shape(&source),
             shape(&target)
         );
-        return Err(Error::Request { reason, key: None });
+        return Err(Error::usage(reason));
     }
     let learned = source.into_iter().zip(target).enumerate().map(|(layer, (mut x, mut y))| {
         normalize(&mut x, steps);

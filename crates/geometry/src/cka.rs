@@ -20,10 +20,10 @@ use tensor::Device;
 use terms::{RowCounts, interrupt, wilson};
 use text::RandomStreams;
 
-use crate::error::{Error, Result};
 use crate::products::{AddedProduct, Columns, Placed, Summed};
 use crate::retrieval::{RetrievalAccuracy, RetrievalResult, repeated_rows};
 use crate::search::Watch;
+use crate::{Error, Result};
 
 /// Rows of a batch.
 const BATCH: usize = 2048;
@@ -171,7 +171,7 @@ fn signature(grouped: bool, subsamples: usize, seed: u64) -> String {
 impl CkaResult {
     /// Correlates the values on the diagonal with retrieval accuracy, layer by layer.
     pub fn correlate(&mut self, retrieval: &RetrievalResult) -> Result<()> {
-        let wrong = |reason: String| Error::Request { reason, key: None };
+        let wrong = |reason: String| Error::usage(reason);
         let layers = &retrieval.layers;
         if layers.len() != self.cka.len() || layers.len() != self.cka[0].len() {
             return Err(wrong(format!(

@@ -20,11 +20,11 @@ use tensor::Device;
 use text::{Dictionary, LineRules};
 
 use crate::align::{AlignObserver, SpaceOptions, WordSpace, check_dims, read_remarked, read_space};
-use crate::error::{Error, Result};
 use crate::lexicon::Lexicon;
 use crate::map::{CrossProduct, Map};
 use crate::normalize::{Step, describe};
 use crate::search::{Measure, Scores, unwatched};
+use crate::{Error, Result};
 
 /// The most rounds of generalised Procrustes, and the relative decrease of the loss below which it has converged.
 const MOST_ROUNDS: usize = 100;
@@ -78,13 +78,10 @@ pub fn onto_hub(
         }
     }
     let maps = maps.into_iter().enumerate().map(|(language, map)| {
-        map.ok_or_else(|| Error::Request {
-            reason: format!(
-                "no dictionary, and no chain of them, joins {} to {}; give one more",
-                name(language),
-                name(hub)
-            ),
-            key: Some("dictionary"),
+        map.ok_or_else(|| {
+            let (language, hub) = (name(language), name(hub));
+            let reason = format!("no dictionary, and no chain of them, joins {language} to {hub}");
+            Error::setting("dictionary", reason, "give one more")
         })
     });
     let maps = maps.collect::<Result<Vec<_>>>()?;
@@ -265,7 +262,7 @@ impl AlignManyConfig {
                 "there are no vectors of `{language}`; there are those of {}",
                 known.join(", ")
             );
-            Error::request(key, reason)
+            Error::of_key(key, reason)
         })
     }
 
@@ -273,7 +270,7 @@ impl AlignManyConfig {
         let pair = [self.number(&languages[0], key)?, self.number(&languages[1], key)?];
         match pair[0] == pair[1] {
             true => {
-                Err(Error::request(key, format!("`{}` twice; give two languages", languages[0])))
+                Err(Error::of_key(key, format!("`{}` twice; give two languages", languages[0])))
             }
             false => Ok(pair),
         }
@@ -301,7 +298,7 @@ pub fn align_many(
     observer: &dyn AlignObserver,
 ) -> Result<ManyAlignment> {
     if config.vectors.len() < 2 {
-        return Err(Error::request("vectors", "give the vectors of two languages or more"));
+        return Err(Error::of_key("vectors", "give the vectors of two languages or more"));
     }
     let hub = config.hub.as_ref().map_or(Ok(0), |hub| config.number(hub, "hub"))?;
     let options = SpaceOptions {

@@ -22,9 +22,9 @@ use tensor::Device;
 use text::{Dictionary, LineRules, TableRecord};
 use vectors::WordVectors;
 
-use crate::error::{Error, Result};
 use crate::predictions::{Prediction, RetrievalDirection, RetrievalSpace};
 use crate::search::{Measure, Scores, Watch, unwatched};
+use crate::{Error, Result};
 
 /// A dictionary of whose pairs a smaller share has vectors is remarked on.
 const LOW_COVERAGE: f64 = 0.1;

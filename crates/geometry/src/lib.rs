@@ -30,7 +30,6 @@
 
 pub mod align;
 pub mod cka;
-mod error;
 pub mod joint;
 pub mod language_id;
 pub mod learn;
@@ -49,6 +48,6 @@ pub mod similarity;
 
 pub use arrays::{Matrix, Stack};
 
-pub use crate::error::{Error, Result};
 pub use crate::map::Map;
 pub use crate::normalize::{Step, describe, normalize};
+pub use terms::{Error, Result};

@@ -8,9 +8,9 @@ use arrays::npy::{self, Precision};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
 use crate::matmul::{rows_by_rows, times_transposed};
 use crate::products::HostSum;
+use crate::{Error, Result};
 
 /// Pairs whose products are added up in single precision, and pairs that one thread maps at a time; sums over more are in double.
 const STRIP: usize = 512;

@@ -13,8 +13,8 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 
-use crate::error::{Error, Result};
 use crate::search::{LEAST, Measure, Neighbours, Scores, Watch, unwatched};
+use crate::{Error, Result};
 pub use state::NearestState;
 
 /// Values of a block of rows: 256 MiB.

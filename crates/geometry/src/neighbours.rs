@@ -7,9 +7,9 @@ use arrays::Matrix;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 
-use crate::error::{Error, Result};
 use crate::normalize::{Step, mean, normalize, subtract};
 use crate::search::{Measure, Scores, unwatched};
+use crate::{Error, Result};
 
 /// Words or sentences of a language and their vectors.
 pub struct NamedVectors {
@@ -96,7 +96,7 @@ pub fn nearest(
     let own = candidates.iter().find(|other| other.language == queries.language);
     if center && own.is_none() {
         let language = &queries.language;
-        return Err(Error::request(
+        return Err(Error::of_key(
             "center",
             format!("`{language}` has no candidates whose mean could be subtracted; give some"),
         ));
@@ -125,7 +125,7 @@ pub fn nearest(
                     queries.language,
                     vectors.cols()
                 );
-                return Err(Error::Request { reason: reason + "; give one space", key: None });
+                return Err(Error::request(reason, "give one space"));
             }
             let mut matrix = matrix.clone();
             if center {

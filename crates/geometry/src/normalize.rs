@@ -67,7 +67,6 @@ pub fn normalize(matrix: &mut Matrix, steps: &[Step]) {
     }
 }
 
-/// The mean of all rows.
 pub(crate) fn mean(matrix: &Matrix) -> Vec<f64> {
     let dim = matrix.cols();
     let sums: Vec<Vec<f64>> = matrix
@@ -108,7 +107,6 @@ fn unit(matrix: &mut Matrix, epsilon: f64) {
     });
 }
 
-/// The length of a vector.
 fn length(vector: &[f32]) -> f64 {
     vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
 }

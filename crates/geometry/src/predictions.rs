@@ -91,7 +91,6 @@ impl TableRecord for Prediction {
     const COLUMNS: &'static [&'static str] =
         &["layer", "space", "direction", "query", "gold", "place", "neighbor", "score", "correct"];
 
-    /// A line for each neighbour.
     fn lines(&self, line: &mut dyn FnMut(&[&str])) {
         let layer = self.layer.map_or(String::new(), |layer| layer.to_string());
         let gold = self.gold.join(" | ");

@@ -67,7 +67,6 @@ impl<'a> Columns<'a> {
         Self { gpu: worth_a_gpu(device, operations).then_some(device) }
     }
 
-    /// Whether that is a GPU.
     pub(crate) fn on_gpu(self) -> bool {
         self.gpu.is_some()
     }

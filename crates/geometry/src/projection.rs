@@ -48,7 +48,6 @@ pub fn variance_between(groups: &[&Matrix]) -> f64 {
     if total > 0.0 { between / total } else { 0.0 }
 }
 
-/// The mean of all points of all groups.
 fn grand_mean(groups: &[&Matrix], means: &[Vec<f64>]) -> Vec<f64> {
     let count = groups.iter().map(|group| group.rows()).sum::<usize>().max(1) as f64;
     let mut grand = vec![0.0; groups.first().map_or(0, |group| group.cols())];

@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use tensor::Device;
 use terms::RowCounts;
 
-use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
 use crate::predictions::{Prediction, RetrievalDirection, RetrievalSpace};
 use crate::search::{Measure, Neighbours, Scores, unwatched};
+use crate::{Error, Result};
 
 /// Retrieval accuracy (P@1): the share of sentences whose best match is their translation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,7 +158,6 @@ fn select(matrix: Matrix, rows: &[usize]) -> Matrix {
     }
 }
 
-/// Rows numbered by what they hold.
 struct NumberedRows {
     /// The number of each row.
     of: Vec<u32>,

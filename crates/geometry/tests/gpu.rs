@@ -25,7 +25,7 @@ fn devices() -> Option<[Device; 2]> {
     match Device::cuda() {
         Ok(cuda) => Some([Device::cpu(0).expect("the CPU is there"), cuda]),
         Err(error) => {
-            println!("LEFT OUT: {error}");
+            terms::tests::left_out(&error.to_string());
             assert!(std::env::var_os("ISOGLOSS_GPU").is_none(), "a GPU was demanded: {error}");
             None
         }
@@ -122,7 +122,7 @@ fn ties_are_broken_as_on_the_cpu() {
 fn an_unsupervised_map_has_the_same_dropout() {
     let Some([cpu, gpu]) = devices() else { return };
     if quick() {
-        return println!("LEFT OUT: hundreds of searches");
+        return terms::tests::left_out("hundreds of searches");
     }
     let source = vectors(6000, 60, 3);
     let turn = Map::procrustes(&vectors(80, 60, 4), &vectors(80, 60, 5));

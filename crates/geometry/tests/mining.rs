@@ -117,7 +117,7 @@ fn blocks_of_any_size_and_a_continued_search_give_the_same() {
     // Stopped after seven blocks, and continued from the file.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("search.state");
-    let stop = || geometry::Error::Request { reason: "stop".to_owned(), key: None };
+    let stop = || geometry::Error::usage("stop");
     let save = |state: &NearestState| {
         state.save(&path)?;
         if state.done() == 7 { Err(stop()) } else { Ok(()) }

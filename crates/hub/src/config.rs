@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use text::{Error, Result};
 
+use crate::gguf;
 use crate::modern::LIKE_LLAMA;
 use crate::read::Sinusoids;
 
@@ -73,10 +74,15 @@ pub(crate) struct ModelConfig {
     pub(crate) lists_languages: bool,
     /// Whether the softmax may take its table from the tokens.
     pub(crate) tied: bool,
+    /// Whether masked tokens are what it predicts.
+    pub(crate) masked: bool,
 }
 
-/// Whether a folder holds a Hugging Face checkpoint: a `config.json` that names its type.
+/// Whether a folder holds a Hugging Face checkpoint, a `config.json` that names its type, or a GGUF file; or is one.
 pub fn is_checkpoint(folder: &Path) -> bool {
+    if gguf::gguf_file(folder).is_some() {
+        return true;
+    }
     let text = std::fs::read_to_string(folder.join(CONFIG)).unwrap_or_default();
     let config: Value = serde_json::from_str(&text).unwrap_or_default();
     config["model_type"].as_str().is_some_and(|kind| kind != "isogloss")
@@ -89,10 +95,21 @@ pub fn architecture(folder: &Path) -> Result<EncoderConfig> {
 
 impl ModelConfig {
     pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(CONFIG);
-        let text = std::fs::read_to_string(&path).at(&path, "read the model's configuration")?;
-        let value = serde_json::from_str(&text);
-        let value = value.map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))?;
+        let (path, value) = match gguf::gguf_file(folder) {
+            Some(path) => {
+                let value = gguf::config(&path)?;
+                (path, value)
+            }
+            None => {
+                let path = folder.join(CONFIG);
+                let text =
+                    std::fs::read_to_string(&path).at(&path, "read the model's configuration")?;
+                let value = serde_json::from_str(&text);
+                let value =
+                    value.map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))?;
+                (path, value)
+            }
+        };
         let keys = ConfigKeys { path: &path, value };
         let family = keys.family()?;
         let config = match family {
@@ -148,11 +165,11 @@ pub(crate) struct ConfigKeys<'a> {
 }
 
 impl ConfigKeys<'_> {
-    pub(crate) fn refuse(&self, reason: impl Into<String>) -> Error {
+    pub(crate) fn refuse(&self, reason: impl std::fmt::Display) -> Error {
         Error::file(self.path, reason, "import a model of a shape that is known here")
     }
 
-    fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.value["model_type"].as_str().unwrap_or_default()
     }
 
@@ -278,6 +295,7 @@ impl ConfigKeys<'_> {
             sinusoids: None,
             lists_languages: false,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 
@@ -306,6 +324,7 @@ impl ConfigKeys<'_> {
             sinusoids: self.alternating("sinusoidal_pos_embds"),
             lists_languages: false,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 
@@ -346,6 +365,7 @@ impl ConfigKeys<'_> {
             sinusoids: self.alternating("sinusoidal_embeddings"),
             lists_languages: several,
             tied: self.is("tie_word_embeddings", true),
+            masked: true,
         })
     }
 

@@ -175,7 +175,7 @@ impl<'a> ImportPlan<'a> {
         if let Some(norm) = layout.final_norm {
             plan.norm(ParamRole::FinalNorm, &plan.body(norm), plan.encoder.dim)?;
         }
-        plan.head(config.tied)?;
+        plan.head(config)?;
         Ok(plan)
     }
 
@@ -200,7 +200,8 @@ impl<'a> ImportPlan<'a> {
             let reason = format!("has {name} of shape {:?}, not {shape:?}", view.shape);
             return Err(self.refuse(reason));
         }
-        if !matches!(view.element, NumberType::F32 | NumberType::F16 | NumberType::Bf16) {
+        let known = [NumberType::F32, NumberType::F16, NumberType::Bf16].contains(&view.element);
+        if !known && !matches!(view.element, NumberType::Quantised(_)) {
             let reason = format!("has {name} in {:?}, not f32, f16 or bf16", view.element);
             return Err(self.refuse(reason));
         }
@@ -350,7 +351,7 @@ impl<'a> ImportPlan<'a> {
             role(NormPart::Gamma),
             &format!("{theirs}.weight"),
             cols,
-            self.layout.scale_offset,
+            if self.weights.whole_scales { 0.0 } else { self.layout.scale_offset },
         )?;
         match self.encoder.parts.norm_bias {
             true => self.row(role(NormPart::Beta), &format!("{theirs}.bias"), cols, 0.0),
@@ -370,7 +371,7 @@ impl<'a> ImportPlan<'a> {
 
     /// The head. A model without it can do everything but predict tokens, and one that predicts the next token is no
     /// masked language model.
-    fn head(&mut self, tied: bool) -> Result<()> {
+    fn head(&mut self, config: &ModelConfig) -> Result<()> {
         let (layout, dim, rows) = (self.layout, self.encoder.dim, self.encoder.entries(0));
         let (parts, weights) = (self.encoder.parts.clone(), self.weights);
         let has = |name: &str| weights.get(name).is_some();
@@ -382,12 +383,12 @@ impl<'a> ImportPlan<'a> {
             [part_of(dense, parts.biases.head), part_of(norm, parts.norm_bias)].concat()
         });
         let bias = layout.bias.map(|names| names.into_iter().rev().find(|name| has(name)));
-        let needed = needed.chain((!tied).then(|| layout.decoder.to_owned()));
+        let needed = needed.chain((!config.tied).then(|| layout.decoder.to_owned()));
         let absent = needed.filter(|name| !has(name));
         let no_bias = bias.is_some_and(|bias| bias.is_none());
         let no_bias = layout.bias.filter(|_| no_bias).map(|names| names[0].to_owned());
         self.missing = absent.chain(no_bias).collect();
-        self.has_mlm_head = self.missing.is_empty() && !parts.attention.causal;
+        self.has_mlm_head = self.missing.is_empty() && config.masked;
         if !self.missing.is_empty() {
             self.encoder.transform = false;
             self.encoder.head_activation = None;

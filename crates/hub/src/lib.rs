@@ -4,7 +4,7 @@
 //! [`open`] turns a folder into an encoder, its weights and its vocabulary: `config` reads the family and
 //! the architecture, `weights` maps the files and finds the tensors, `layout` has each family's names for
 //! weights, `tokenizer` reads the vocabulary, and `import` puts it all together. [`export()`] writes a
-//! folder that `transformers` loads.
+//! folder that `transformers` loads. A GGUF file (`gguf`) is read as if it were such a folder.
 //!
 //! Nothing that a file contains is executed, and no memory is allocated on a file's word alone: every
 //! tensor is found in the file, with its size, before the model is made.
@@ -23,6 +23,7 @@
 mod cache;
 mod config;
 mod export;
+mod gguf;
 mod import;
 mod layout;
 mod modern;

@@ -26,6 +26,9 @@ pub(crate) const LIKE_LLAMA: [(&str, Family); 8] = [
     ("gemma3_text", Family::GemmaTwo),
 ];
 
+/// More than any model has: a list is made of so many.
+const MOST_LAYERS: usize = 10_000;
+
 impl ConfigKeys<'_> {
     pub(crate) fn like_llama(&self, kind: &str, family: Family) -> Result<ModelConfig> {
         let (dim, heads) = (self.size("hidden_size")?, self.size("num_attention_heads")?);
@@ -236,6 +239,7 @@ impl ConfigKeys<'_> {
             sinusoids: None,
             lists_languages: false,
             tied: self.is("tie_word_embeddings", tied),
+            masked: matches!(self.kind(), "eurobert" | "modernbert"),
         }
     }
 
@@ -340,6 +344,11 @@ impl ConfigKeys<'_> {
     /// Which layers see a window alone, and how far.
     fn window(&self, kind: &str, causal: bool) -> Result<Option<Window>> {
         let layers = self.size("num_hidden_layers")?;
+        if layers > MOST_LAYERS {
+            return Err(
+                self.refuse(format!("`num_hidden_layers` is {layers}, more than {MOST_LAYERS}"))
+            );
+        }
         let pattern =
             |key: &str, default: usize| self.size_or(key, default).map(|size| size.max(1));
         let is_global: Vec<bool> = match (self.value["layer_types"].as_array(), kind) {

@@ -79,10 +79,18 @@ impl Reading<'_> {
 
 impl StoredTensor<'_> {
     /// The numbers in single precision.
-    pub(crate) fn numbers(&self) -> Result<Vec<f32>> {
+    pub fn numbers(&self) -> Result<Vec<f32>> {
         let mut numbers = vec![0.0; self.shape.iter().product()];
         copy(self, 0, &mut numbers)?;
-        Ok(numbers)
+        let Some(rows) = self.head_rows else { return Ok(numbers) };
+        let cols = self.shape[1];
+        let mut turned = vec![0.0; numbers.len()];
+        for (row, target) in turned.chunks_exact_mut(cols).enumerate() {
+            let (head, at) = (row / rows, row % rows);
+            let from = head * rows + at % (rows / 2) * 2 + at / (rows / 2);
+            target.copy_from_slice(&numbers[from * cols..][..cols]);
+        }
+        Ok(turned)
     }
 }
 
@@ -96,6 +104,20 @@ fn copy(view: &StoredTensor<'_>, skip: usize, out: &mut [f32]) -> Result<()> {
         NumberType::F32 => convert(view, skip, out, f32::from_le_bytes),
         NumberType::F16 => convert(view, skip, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
         NumberType::Bf16 => convert(view, skip, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+        NumberType::Quantised(kind) => {
+            let (length, bytes) = kind.block();
+            assert!(
+                skip.is_multiple_of(length) && out.len().is_multiple_of(length),
+                "whole rows are read"
+            );
+            let mut blocks = vec![0; out.len() / length * bytes];
+            view.read_at(skip / length * bytes, &mut blocks)?;
+            let blocks = blocks.chunks_exact(bytes);
+            out.chunks_exact_mut(length)
+                .zip(blocks)
+                .for_each(|(out, block)| kind.numbers(block, out));
+            Ok(())
+        }
         _ => unreachable!("other kinds are refused before"),
     }
 }

@@ -19,18 +19,27 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 
 use crate::config::{Family, ModelConfig};
+use crate::gguf;
 
 /// Rows of the embedding table that may have no subword: some models pad it to a round number.
 const MOST_FILLED: usize = 128;
 const SAVE_ANEW: &str =
     "save the tokenizer anew with `AutoTokenizer.from_pretrained(…).save_pretrained(…)`";
+/// What the vocabulary of a GGUF file is called.
+const GGUF: &str = "the GGUF file";
 const TOGETHER: &str = "give the model and the tokenizer that belong together";
 
 /// Reads the vocabulary of a model, and says from which file.
 pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &'static str)> {
-    let settings = Settings::read(folder)?;
+    let of_gguf = gguf::gguf_file(folder).map(|path| gguf::tokenizer(&path)).transpose()?;
     let family = config.family;
-    let (tokenizer, file) = if folder.join("tokenizer.json").is_file() {
+    let (settings, files) = match of_gguf {
+        Some((tokenizer, settings)) => (Settings([settings, Value::Null]), Some((tokenizer, GGUF))),
+        None => (Settings::read(folder)?, None),
+    };
+    let (tokenizer, file) = if let Some(files) = files {
+        files
+    } else if folder.join("tokenizer.json").is_file() {
         (whole(&folder.join("tokenizer.json"))?, "tokenizer.json")
     } else if folder.join("vocab.txt").is_file() {
         (wordpiece(&folder.join("vocab.txt"), &settings)?, "vocab.txt")
@@ -40,7 +49,7 @@ pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &
         let reason = "has no tokenizer.json, no vocab.txt, and no vocab.json with merges.txt";
         return Err(Error::file(folder, reason, SAVE_ANEW));
     };
-    let path = folder.join(file);
+    let path = if file == GGUF { folder.to_owned() } else { folder.join(file) };
     let encoder::VocabularySize::Size(size) = config.encoder.vocabulary else {
         unreachable!("an imported model has one table");
     };
@@ -53,7 +62,7 @@ pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &
     };
     let languages = config.encoder.languages.iter().map(preparation).collect();
     // A file that says everything says what stands around a text; in the years of BERT not all did.
-    let says_all = family.is_modern() && file == "tokenizer.json";
+    let says_all = family.is_modern() && (file == "tokenizer.json" || file == GGUF);
     let frame = (!says_all).then_some((specials.start, specials.end));
     let imported = ImportedTokenizer::of(&tokenizer, frame, !config.lists_languages);
     Ok((Vocabulary::imported(tokenizer, languages, specials, size, imported)?, file))
@@ -196,7 +205,7 @@ fn specials(
     settings: &Settings,
     config: &ModelConfig,
 ) -> Result<SpecialTokens> {
-    let (family, causal) = (config.family, config.encoder.parts.attention.causal);
+    let (family, masked) = (config.family, config.masked);
     let find = |keys: &[&str], names: &[&str]| {
         let said = keys.iter().filter_map(|key| settings.token(key));
         let mut names = said.chain(names.iter().copied());
@@ -220,18 +229,18 @@ fn specials(
     let unknown = find(&["unk_token"], &["[UNK]", "<unk>"]).unwrap_or(end);
     Ok(SpecialTokens {
         // What a decoder does not have is never asked for.
-        start: match causal {
-            true => find(&first, &["<s>", "<bos>", "<|begin_of_text|>"]).unwrap_or(end),
-            false => need("that starts a text", &first, &["[CLS]", "<s>"])?,
+        start: match masked {
+            true => need("that starts a text", &first, &["[CLS]", "<s>"])?,
+            false => find(&first, &["<s>", "<bos>", "<|begin_of_text|>"]).unwrap_or(end),
         },
         end,
         pad: find(&["pad_token"], &["[PAD]", "<pad>"]).unwrap_or(unknown),
         unknown,
-        mask: match causal {
-            true => unknown,
-            false => {
+        mask: match masked {
+            true => {
                 need("that hides another", &["mask_token"], &["[MASK]", "<mask>", "<special1>"])?
             }
+            false => unknown,
         },
     })
 }

@@ -9,7 +9,6 @@ use std::fmt;
 /// revisions may be put together, and readers are warned that they were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Build {
-    /// The version of the package.
     pub version: String,
     /// The commit that was built, with `-dirty` where files differed from it; none where git was not available.
     pub commit: Option<String>,
@@ -30,12 +29,10 @@ impl fmt::Display for Build {
     }
 }
 
-/// How many results each build gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuildCounts(pub BTreeMap<String, usize>);
 
 impl BuildCounts {
-    /// Counts the builds of some results.
     pub fn of<'a>(builds: impl IntoIterator<Item = &'a str>) -> Self {
         let mut counts = BTreeMap::new();
         for build in builds {

@@ -12,10 +12,8 @@ use crate::study::{Laboratory, StudyPlan};
 
 use crate::record::{Record, TextRecord};
 
-/// The result of the demo.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DemoResult {
-    /// The rows of the closing table.
     pub rows: Vec<DemoRow>,
     /// The layer that retrieval, words and CKA are of: that of the trained encoder's best raw retrieval, for both encoders.
     pub layer: String,
@@ -30,9 +28,7 @@ pub struct DemoRow {
     pub measure: String,
     /// The score of chance, where it is defined.
     pub chance: Option<f64>,
-    /// The score of the untrained encoder.
     pub untrained: Option<f64>,
-    /// The score of the trained encoder.
     pub trained: Option<f64>,
 }
 
@@ -41,12 +37,10 @@ pub struct DemoRow {
 pub struct DemoLine {
     /// The weight of the shift as text, or `input` or `reference`.
     pub alpha: String,
-    /// The text.
     pub text: String,
 }
 
 impl DemoResult {
-    /// From the records of the study.
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
         let (rows, layer) = crate::report::demo_rows(records);
         Self { rows, layer, translations: translations(texts) }

@@ -20,6 +20,8 @@
 //! # Ok::<(), lab::study::Error>(())
 //! ```
 
+#![allow(missing_docs, reason = "only surfaces import it; a name says what it is")]
+
 pub mod build;
 pub mod demo;
 pub use ::draw;

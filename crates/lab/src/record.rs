@@ -19,9 +19,7 @@ pub(crate) fn invented(factors: &Factors) -> Option<bool> {
 /// Where a number or a text came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The study's name.
     pub study: String,
-    /// The scale at which it was run.
     pub scale: String,
     /// The random seed of the world, the weights and everything else that is drawn.
     pub seed: u64,
@@ -35,10 +33,8 @@ pub struct Origin {
     pub finished_at: u64,
 }
 
-/// One measured number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Where it came from.
     pub origin: Origin,
     /// What was measured, such as `f1`, `retrieval` or `cka`.
     pub measure: String,
@@ -49,21 +45,18 @@ pub struct Record {
     pub value: f64,
     /// What exactly was computed, in the manner of sacreBLEU's signatures.
     pub signature: String,
-    /// The files behind it.
     pub files: Vec<String>,
 }
 
 /// A text that is shown verbatim, such as a sentence and its token translation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextRecord {
-    /// Where it came from.
     pub origin: Origin,
     /// What it is, such as `translation`.
     pub name: String,
     /// What it depends on. Levels that are numbers are numbers in JSON.
     #[serde(serialize_with = "typed_levels", deserialize_with = "text_levels")]
     pub factors: Factors,
-    /// The text.
     pub text: String,
 }
 

@@ -69,7 +69,6 @@ const DRAWN: u64 = 100_000;
 pub struct RankTest {
     /// Spearman's correlation, or the difference of two.
     pub rho: f64,
-    /// The share of permutations that reach it.
     pub p: f64,
     /// The share of permutations that do not exceed it.
     pub p_reverse: f64,

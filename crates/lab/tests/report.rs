@@ -284,19 +284,55 @@ fn what_was_left_out_is_said() {
     }
 }
 
-/// A test set that shares sentences with training has its score without them beside the one that counts them.
+/// Where every system has a score without the items that training has too, verdicts, titles and tables are of it; where one lacks
+/// it, they are of all items for every system.
 #[test]
-fn what_training_has_seen_is_said() {
-    let mut records = entities("anchors", &[("default", &[0.75])]);
-    assert!(!ReportPage::of(&records, &[]).html.contains("What was seen before"));
-    for (measure, value) in [("overlap", 283.0), ("f1_without_overlap", 0.625)] {
-        records.push(Record { measure: measure.into(), value, ..records[0].clone() });
+fn scores_without_shared_items_count() {
+    let conditions = |default: [f64; 3], none: [f64; 3], untrained: [f64; 3]| {
+        let conditions = [
+            ("default-anchors", &default[..]),
+            ("no-anchors", &none[..]),
+            ("untrained", &untrained[..]),
+        ];
+        entities("anchors", &conditions)
+    };
+    let start = "Transfer does not need anchors";
+    let all = conditions([0.81, 0.80, 0.79], [0.80, 0.81, 0.80], [0.05, 0.04, 0.06]);
+    let mut others = conditions([0.71, 0.70, 0.69], [0.30, 0.31, 0.29], [0.15, 0.14, 0.16]);
+    others.iter_mut().for_each(|one| one.measure += "_without_overlap");
+    let counts = others.iter().map(|one| Record {
+        measure: "overlap".into(),
+        value: 280.0 + one.origin.seed as f64,
+        ..one.clone()
+    });
+    let report = |others: &[Record], counts: &[Record]| {
+        ReportPage::of(&[&all[..], others, counts].concat(), &[])
+    };
+    let counts: Vec<Record> = counts.collect();
+    let none = report(&[], &[]);
+    assert_eq!(finding(&none, "anchors", start).verdict, "holds");
+    assert!(!none.html.contains("What was seen before"));
+
+    let every = report(&others, &counts);
+    let tested = finding(&every, "anchors", start);
+    assert_eq!(tested.verdict, "fails");
+    assert!(tested.strength.ends_with("untrained 0.150"), "{}", tested.strength);
+    for shown in [
+        "transfer above chance .70 with them, .30 without",
+        "(280 to 282 items of a set)",
+        "What was seen before",
+        ">.551<",
+        ">.383<",
+        "without them",
+    ] {
+        assert!(every.html.contains(shown), "{shown}");
     }
-    let html = ReportPage::of(&records, &[]).html;
-    let table = html.split_once("What was seen before").unwrap().1;
-    for shown in ["283", ".750", ".625"] {
-        assert!(table.contains(shown), "{shown}");
-    }
+
+    // One system of one seed has none.
+    let lacking: Vec<Record> = others[1..].to_vec();
+    let some = report(&lacking, &counts);
+    assert_eq!(finding(&some, "anchors", start), finding(&none, "anchors", start));
+    assert!(some.html.contains("In anchors (NER) not every score was measured without them"));
 }
 
 #[test]

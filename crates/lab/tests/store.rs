@@ -305,7 +305,7 @@ fn a_store_is_read_where_nothing_may_be_written() {
     allow(&inner, 0o755);
     assert_eq!(found.unwrap().len(), batch(1, 0).len());
     if !protected {
-        println!("LEFT OUT: this user may write everywhere");
+        terms::tests::left_out("this user may write everywhere");
     }
 }
 

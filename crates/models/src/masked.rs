@@ -67,7 +67,7 @@ pub fn predict_masked(
 ) -> Result<Vec<Vec<TokenPrediction>>> {
     if !model.has_mlm_head {
         let reason = "this checkpoint has no MLM head; take one saved from a model `…ForMaskedLM`";
-        return Err(Error::request("model", reason));
+        return Err(Error::of_key("model", reason));
     }
     let (number, ids) = masked_ids(model, language, sentence)?;
     let mask = model.vocabulary.specials().mask;
@@ -100,7 +100,7 @@ fn masked_ids(
     if !plain.contains(&own) {
         let reason =
             format!("`{sentence}` has no mask; write {own} where a token is to be predicted");
-        return Err(Error::request("text", reason));
+        return Err(Error::of_key("text", reason));
     }
     let mut reader = model.reader(language)?;
     let (start, end) = vocabulary.bos_eos();
@@ -119,7 +119,7 @@ fn masked_ids(
             "the sentence is longer than the {} subwords that the model reads; shorten it",
             reader.max_subwords()
         );
-        return Err(Error::request("text", reason));
+        return Err(Error::of_key("text", reason));
     }
     ids.push(end);
     Ok((reader.language(), ids))

@@ -175,7 +175,7 @@ pub fn read_some(
     selection: RowSelection,
 ) -> Result<(Vec<ParallelSide>, usize)> {
     let sides = match &by_language(texts)[..] {
-        [] => return Err(Error::request("parallel", "no parallel text; give both languages'")),
+        [] => return Err(Error::of_key("parallel", "no parallel text; give both languages'")),
         [(pair, files)] => {
             match pair.split_once('-').filter(|(a, b)| !a.is_empty() && !b.is_empty()) {
                 Some((a, b)) => read_columns([a, b], files, selection)?,
@@ -187,7 +187,7 @@ pub fn read_some(
                     vec![side(0)?, side(1)?]
                 }
                 None => {
-                    return Err(Error::request(
+                    return Err(Error::of_key(
                         "parallel",
                         format!(
                             "parallel text in `{pair}` alone; give another language's too, or two columns as A-B=FILE"
@@ -247,7 +247,7 @@ pub fn read_pair_some(
 ) -> Result<[ParallelSide; 2]> {
     read_some(texts, columns, selection)?.0.try_into().map_err(|sides: Vec<_>| {
         let reason = format!("parallel text in {} languages; give two", sides.len());
-        Error::request("parallel", reason)
+        Error::of_key("parallel", reason)
     })
 }
 
@@ -276,7 +276,6 @@ fn by_language(texts: &[(String, String)]) -> Vec<(&str, Vec<&str>)> {
 /// A sentence, the number of its file, and its line there.
 type PlacedRow = (String, (u32, u32));
 
-/// A side of these rows.
 fn placed(language: &str, files: &[&str], rows: ChosenRows<PlacedRow>) -> (ParallelSide, usize) {
     let (rows, read) = rows.finish();
     let (lines, places) = rows.into_iter().unzip();

@@ -81,7 +81,6 @@ pub fn find(config: &ParaphraseConfig) -> Result<ParaphraseResult> {
     })
 }
 
-/// Which side is of the language.
 fn side_of(sides: &[ParallelSide; 2], language: &str) -> Result<usize> {
     sides.iter().position(|side| side.language == language).ok_or_else(|| {
         let there = format!("{} and {}", sides[0].language, sides[1].language);

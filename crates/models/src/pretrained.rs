@@ -128,9 +128,9 @@ impl PretrainedModel {
         Ok(Self { encoder, params, vocabulary, fingerprint, has_mlm_head, token_ids })
     }
 
-    /// Writes the model as the folder of a run, which must not exist yet
-    /// unless `force` is set.
-    pub fn save(&self, folder: &Path, force: bool) -> Result<(), OpenError> {
+    /// Writes the model as the folder of a run, which must not exist yet unless `force` is set; it has its place once it is
+    /// finished.
+    pub fn draft(&self, folder: &Path, force: bool) -> Result<NewFolder, OpenError> {
         let draft = NewFolder::with_force(folder, force)?;
         self.vocabulary.save(&draft.path().join(VOCABULARY_FOLDER), false)?;
         let metadata = WeightsMetadata {
@@ -141,7 +141,7 @@ impl PretrainedModel {
         let matrices = self.params.ids();
         let matrices = matrices.map(|id| (self.params.name(id).to_owned(), self.params.value(id)));
         archive::write(&draft.path().join(MODEL_FILE), matrices, &metadata)?;
-        Ok(draft.finish()?)
+        Ok(draft)
     }
 
     /// What the loop over text needs.

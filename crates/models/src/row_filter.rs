@@ -59,7 +59,7 @@ pub fn filter_rows(config: &RowFilterConfig) -> Result<RowFilterResult> {
             config.out.len(),
             sides.len()
         );
-        return Err(Error::request("out", reason));
+        return Err(Error::of_key("out", reason));
     }
     let rows = sides[0].lines.len();
     let fits = |side: &ParallelSide, row: usize| most_tokens(&side.lines[row]) <= config.max_tokens;

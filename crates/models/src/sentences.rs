@@ -108,24 +108,12 @@ pub fn encode_pairs(
     Ok(EncodedPairs { stacks, sides, lengths, rows, counts })
 }
 
-/// The mean vector of every sentence of a text at each of some layers: sentences x dim. Sentences that are longer than the
-/// model reads are truncated.
+/// The mean vector of every sentence of a text at each of some layers (sentences x dim), and how many sentences are longer
+/// than the model reads and were truncated.
 ///
 /// # Errors
 /// Where a line has no text, or the model does not have the language.
 pub fn mean_vectors(
-    model: &mut PretrainedModel,
-    side: &ParallelSide,
-    layers: &[usize],
-) -> Result<Vec<Matrix>> {
-    Ok(counted_vectors(model, side, layers)?.0)
-}
-
-/// The same, and how many sentences were truncated.
-///
-/// # Errors
-/// Where a line has no text, or the model does not have the language.
-pub fn counted_vectors(
     model: &mut PretrainedModel,
     side: &ParallelSide,
     layers: &[usize],

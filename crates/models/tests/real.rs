@@ -1,26 +1,14 @@
 //! Checks on real data, run where `ISOGLOSS_DATA` names the folder that holds it.
 
-use std::io::Write as _;
-use std::path::PathBuf;
-
 use models::parallel::{distinct, read_pair};
 use models::paraphrases::{ParaphraseConfig, find};
-
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("ISOGLOSS_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        // Past the test harness, which would keep the note of a passing test to itself.
-        let note = "left out: set ISOGLOSS_DATA to the folder of real data to run this check";
-        let _ = writeln!(std::io::stderr(), "{note}");
-    }
-    folder
-}
+use terms::tests::real_data;
 
 /// The 10,000 sentences of Conneau et al. 2020 (section 5.1.3): XNLI's development and test sets, premises
 /// and hypotheses, of which English has 9,999 different ones.
 #[test]
 fn xnli_has_ten_thousand_different_sentences() {
-    let Some(data) = data() else { return };
+    let Some(data) = real_data() else { return };
     let file = |part: &str, language: &str| {
         let path = data.join(format!("xnli/{part}-{language}.tsv"));
         (language.to_owned(), path.display().to_string())
@@ -37,7 +25,7 @@ fn xnli_has_ten_thousand_different_sentences() {
 /// Tatoeba's English sentences with one French or German translation.
 #[test]
 fn paraphrases_are_found_in_real_text() {
-    let Some(data) = data() else { return };
+    let Some(data) = real_data() else { return };
     let folder = tempfile::tempdir().unwrap();
     let pair = |pair: &str| {
         let path = data.join(format!("bitext/bitext.{pair}.tsv"));

@@ -15,14 +15,22 @@ use terms::interrupt::Interrupted;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The request makes no sense: `isogloss.UsageError`.
-    Usage { message: String, key: Option<String> },
+    Usage {
+        message: String,
+        key: Option<String>,
+    },
     /// It was understood, and could not be carried out: `isogloss.Error`.
-    Failed { message: String, key: Option<String> },
+    Failed {
+        message: String,
+        key: Option<String>,
+    },
     /// A device that cannot be used, or that failed: `isogloss.DeviceError`.
-    Device { message: String, key: Option<String> },
+    Device {
+        message: String,
+        key: Option<String>,
+    },
     /// A fault of this package: `isogloss.InternalError`.
     Internal(String),
-    /// Ctrl-C.
     Interrupted,
 }
 

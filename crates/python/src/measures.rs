@@ -92,7 +92,6 @@ struct MiningSettings {
     threshold: Option<f64>,
 }
 
-/// A choice by its name.
 fn choice<T: DeserializeOwned>(key: &str, name: &str, there: &str) -> Result<T, Failure> {
     serde_json::from_value(Value::String(name.to_owned()))
         .map_err(|_| Failure::usage(key, format!("there is no `{name}`; give {there}")))

@@ -38,7 +38,6 @@ pub(crate) fn rows_of<T: numpy::Element>(
     PyArray1::from_vec(py, values).reshape([rows, cols])
 }
 
-/// Steps of normalisation by their names.
 pub(crate) fn steps(names: &[String]) -> Result<Vec<Step>, Failure> {
     let step = |name: &String| {
         Step::named(name).ok_or_else(|| {

@@ -6,7 +6,6 @@ use pyo3::types::{PyDict, PyList};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A result as a dictionary.
 pub(crate) fn dictionary<'py>(
     py: Python<'py>,
     result: &impl Serialize,
@@ -15,7 +14,6 @@ pub(crate) fn dictionary<'py>(
     python(py, &value)
 }
 
-/// JSON as Python has it.
 pub(crate) fn python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Null => Ok(py.None().into_bound(py)),

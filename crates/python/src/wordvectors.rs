@@ -34,7 +34,6 @@ fn table(py: Python<'_>, vectors: WordVectors) -> PyResult<Table<'_>> {
     Ok((words, rows_of(py, values, dim)?))
 }
 
-/// Shows training, and stops it.
 struct TrainingShown<'a> {
     watched: &'a Watched,
 }

@@ -36,7 +36,6 @@ pub(crate) struct Watched {
     progress: Arc<Mutex<Option<Progress>>>,
 }
 
-/// How far work has come.
 #[derive(Clone)]
 struct Progress {
     label: String,
@@ -46,13 +45,11 @@ struct Progress {
 }
 
 impl Watched {
-    /// Work has come so far.
     pub(crate) fn show(&self, label: &str, done: u64, total: u64, note: &str) {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         *progress = Some(Progress { label: label.to_owned(), done, total, note: note.to_owned() });
     }
 
-    /// Whether the work is to stop.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -62,7 +59,6 @@ impl Watched {
         self.stops_itself.store(true, Ordering::Relaxed);
     }
 
-    /// Asks the work to stop.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         if !self.stops_itself.load(Ordering::Relaxed) {

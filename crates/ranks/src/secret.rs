@@ -14,8 +14,8 @@ use crate::RankError;
 /// The variable that holds it.
 pub(crate) const VARIABLE: &str = "ISOGLOSS_RANKS_SECRET";
 /// Or the file: named and locked as a draft of the crate `files` is, so that the next process that writes into the folder
-/// removes it where rank 0 was killed, and a folder with nothing else counts as empty.
-const FILE: &str = ".unfinished-ranks-secret";
+/// removes it where rank 0 was killed, and a folder with nothing else counts as empty. The end is the digest of the middle.
+const FILE: &str = ".unfinished-secretoftheranks-MARK";
 /// 128 bits, as hexadecimal digits.
 const DIGITS: usize = 32;
 
@@ -43,7 +43,6 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A new secret, as text.
 pub(crate) fn new_text() -> io::Result<String> {
     Ok(random::<{ DIGITS / 2 }>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -51,7 +50,6 @@ pub(crate) fn new_text() -> io::Result<String> {
 /// Where a rank has the secret from.
 pub(crate) enum SecretSource {
     Known(Secret),
-    /// From the file in this folder.
     Folder(PathBuf),
 }
 
@@ -168,6 +166,15 @@ mod tests {
         assert_eq!(source.read().unwrap().mac(b"a"), published.secret.mac(b"a"));
         drop(published);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_a_killed_rank_0_left_is_no_content_and_goes() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join(FILE), new_text().unwrap()).unwrap();
+        assert!(files::is_vacant(place.path()));
+        drop(files::lock(place.path()).unwrap());
+        assert!(!place.path().join(FILE).exists());
     }
 
     #[test]

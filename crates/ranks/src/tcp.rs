@@ -174,7 +174,6 @@ impl TcpLink {
         sent.or_else(|_| self.receive(peer).map(drop))
     }
 
-    /// What a rank has sent.
     fn receive(&self, peer: &Peer) -> Result<Vec<u8>, RankError> {
         let inbox = lock(&peer.inbox);
         loop {
@@ -309,7 +308,6 @@ fn unready(error: &io::Error) -> RankError {
     RankError::NotMet(format!("a connection to another rank cannot be used: {error}"))
 }
 
-/// The messages that were joined.
 fn split(mut joined: &[u8], count: usize) -> Result<Vec<Vec<u8>>, RankError> {
     let mut messages = Vec::with_capacity(count);
     while let Some((length, rest)) = joined.split_first_chunk::<8>() {
@@ -324,7 +322,6 @@ fn split(mut joined: &[u8], count: usize) -> Result<Vec<Vec<u8>>, RankError> {
     }
 }
 
-/// The numbers of a message.
 fn numbers(bytes: &[u8], expected: usize, rank: usize) -> Result<Vec<f32>, RankError> {
     match bytes.len() == 4 * expected {
         true => Ok(bytemuck::pod_collect_to_vec(bytes)),

@@ -10,10 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The model or its text could not be read.
     #[error(transparent)]
-    Models(#[from] models::Error),
-    /// Text could not be read.
-    #[error(transparent)]
-    Text(#[from] text::Error),
+    Input(#[from] terms::Error),
     /// The file of mean vectors could not be written or read.
     #[error(transparent)]
     Archive(#[from] encoder::archive::ArchiveError),
@@ -36,15 +33,14 @@ impl Error {
 
 impl From<models::OpenError> for Error {
     fn from(error: models::OpenError) -> Self {
-        Error::Models(error.into())
+        Error::Input(error.into())
     }
 }
 
 impl Fault for Error {
     fn is_usage(&self) -> bool {
         match self {
-            Error::Models(error) => error.is_usage(),
-            Error::Text(error) => error.is_usage(),
+            Error::Input(error) => error.is_usage(),
             Error::Archive(_) | Error::Files(_) => false,
             Error::Sentence(_) | Error::Request(_) => true,
         }
@@ -52,8 +48,7 @@ impl Fault for Error {
 
     fn key(&self) -> Option<&str> {
         match self {
-            Error::Models(error) => error.key(),
-            Error::Text(error) => error.key(),
+            Error::Input(error) => error.key(),
             _ => None,
         }
     }

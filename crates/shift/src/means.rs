@@ -34,7 +34,6 @@ const COVARIANCE_ROWS: usize = 50_000;
 struct MeansMetadata {
     /// The weights' fingerprint.
     model: String,
-    /// The vocabulary's fingerprint.
     vocabulary: String,
     languages: Vec<String>,
     layers: usize,
@@ -166,7 +165,6 @@ struct LanguageSums {
     classes: SubwordClasses,
     counts: [u64; CLASSES.len()],
     layers: Vec<LayerSums>,
-    /// Rows that the covariance is computed from.
     covariance_rows: usize,
     /// Whether sums over a batch are taken on the device: all states of a corpus are too many to be
     /// copied from a GPU.

@@ -196,7 +196,6 @@ pub struct ShiftDirection<'a> {
     means: &'a MeanVectors,
     /// The language that is read, by its place in the means.
     from: usize,
-    /// The language that is shifted to.
     to: usize,
     users: Vec<TokenUsers>,
     /// Whether the token set of another language is known.
@@ -342,7 +341,6 @@ pub fn translate_with_probabilities(
     Ok((outputs, probabilities))
 }
 
-/// A sentence to be translated.
 struct TranslationRequest<'a> {
     direction: &'a ShiftDirection<'a>,
     layer: usize,

@@ -7,11 +7,10 @@ use std::path::Path;
 use terms::Task;
 use text::{AlteredOrder, LanguageAlterer, Preparer};
 
-use crate::classify::ClassifyFile;
 use crate::conllu::Treebank;
 use crate::error::{Error, Result};
+use crate::labelled_text::{LabelledTexts, TextColumns};
 use crate::ner::{BioTag, EntitySpan, Repair, read_entities, spans, tags};
-use crate::nli::NliFile;
 use crate::pos::{is_conllu, read_tagged};
 use crate::tagged::TaggedFile;
 
@@ -39,8 +38,8 @@ pub fn alter_labelled(
 ) -> Result<AlteredLabels> {
     let writer = AlteredWriter { preparer, alterer };
     match task {
-        Task::Nli => writer.nli(NliFile::read(path)?),
-        Task::Classify => writer.classify(ClassifyFile::read(path)?),
+        Task::Nli => Ok(writer.texts(LabelledTexts::read(path, TextColumns::Pair)?)),
+        Task::Classify => Ok(writer.texts(LabelledTexts::read(path, TextColumns::Sentence)?)),
         Task::Ner => writer.entities(read_entities(path)?),
         Task::Parse => Ok(writer.treebank(&Treebank::read(path)?)),
         Task::Pos if is_conllu(path)? => Ok(writer.treebank(&Treebank::read_words(path)?)),
@@ -82,30 +81,15 @@ impl AlteredWriter<'_> {
         altered
     }
 
-    fn nli(&self, mut file: NliFile) -> Result<AlteredLabels> {
-        let mut words = 0;
-        for (number, pair) in file.pairs.iter_mut().enumerate() {
-            for (side, sentence) in
-                [&mut pair.premise, &mut pair.hypothesis].into_iter().enumerate()
-            {
-                let (altered, count) = self.sentence(sentence, 2 * number + side);
-                *sentence = altered;
-                words += count;
-            }
+    fn texts(&self, mut file: LabelledTexts) -> AlteredLabels {
+        let (mut sentences, mut words) = (0, 0);
+        for text in file.rows.iter_mut().flat_map(|row| &mut row.texts) {
+            let (altered, count) = self.sentence(text, sentences);
+            *text = altered;
+            (sentences, words) = (sentences + 1, words + count);
         }
-        let text = file.render(file.pairs.iter().map(|pair| pair.label.as_str()));
-        Ok(AlteredLabels { text, sentences: 2 * file.pairs.len(), words })
-    }
-
-    fn classify(&self, mut file: ClassifyFile) -> Result<AlteredLabels> {
-        let mut words = 0;
-        for (number, sentence) in file.sentences.iter_mut().enumerate() {
-            let (altered, count) = self.sentence(&sentence.text, number);
-            sentence.text = altered;
-            words += count;
-        }
-        let text = file.render(file.sentences.iter().map(|sentence| sentence.label.as_str()));
-        Ok(AlteredLabels { text, sentences: file.sentences.len(), words })
+        let text = file.render(file.rows.iter().map(|row| row.label.as_str()));
+        AlteredLabels { text, sentences, words }
     }
 
     fn entities(&self, file: TaggedFile<BioTag>) -> Result<AlteredLabels> {
@@ -218,10 +202,7 @@ mod tests {
     /// Every word is altered by itself, so that a tree of the altered language is one of the original.
     #[test]
     fn real_treebanks_are_altered() {
-        let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
-            eprintln!("left out: ISOGLOSS_DATA is not set");
-            return;
-        };
+        let Some(data) = terms::tests::real_data() else { return };
         let path = Path::new(&data).join("ud/en_ewt-ud-test.conllu");
         let text = std::fs::read_to_string(&path).unwrap();
         let once = altered(Task::Parse, "a.conllu", &text, INVERTED).unwrap();

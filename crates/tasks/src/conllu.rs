@@ -393,10 +393,7 @@ mod tests {
 
     #[test]
     fn real_treebanks_come_back_byte_for_byte() {
-        let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
-            eprintln!("left out: ISOGLOSS_DATA is not set");
-            return;
-        };
+        let Some(data) = terms::tests::real_data() else { return };
         let mut banks = 0;
         for file in fs::read_dir(Path::new(&data).join("ud")).unwrap() {
             let path = file.unwrap().path();

@@ -32,7 +32,6 @@ impl PrecisionRecall {
     }
 }
 
-/// Counts for each label.
 pub(crate) type LabelCounts = BTreeMap<String, PrecisionRecall>;
 
 /// Counts each pair of a gold and a predicted label.

@@ -1,5 +1,6 @@
 //! What can go wrong, with its place and a remedy. Messages name configuration keys, never flags.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use terms::Fault;
@@ -13,18 +14,12 @@ pub enum Error {
     /// A file could not be read or put in its place.
     #[error(transparent)]
     Files(#[from] files::Error),
-    /// A file is not what it should be, or a request cannot be met.
+    /// Text, vectors or arrays are not what they should be, or a request cannot be met.
     #[error(transparent)]
-    Text(#[from] text::Error),
-    /// Word vectors could not be read.
-    #[error(transparent)]
-    Vectors(#[from] vectors::Error),
+    Input(#[from] terms::Error),
     /// A pretrained model could not be opened.
     #[error(transparent)]
     Open(#[from] models::OpenError),
-    /// An array could not be read.
-    #[error(transparent)]
-    Arrays(#[from] arrays::Error),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] train::TrainError),
@@ -56,8 +51,7 @@ impl Fault for Error {
         match self {
             Error::Config(_) | Error::Shift(shift::Error::Request(_)) => true,
             Error::Files(error) => error.is_usage(),
-            Error::Text(error) => error.is_usage(),
-            Error::Vectors(error) => error.is_usage(),
+            Error::Input(error) => error.is_usage(),
             _ => false,
         }
     }
@@ -65,6 +59,7 @@ impl Fault for Error {
     fn key(&self) -> Option<&str> {
         match self {
             Error::Config(error) => Some(&error.key),
+            Error::Input(error) => error.key(),
             Error::Diverged { .. } => Some("lr"),
             _ => None,
         }
@@ -85,17 +80,17 @@ impl Error {
     pub(crate) fn line(
         file: &Path,
         line: usize,
-        reason: impl Into<String>,
-        remedy: &'static str,
+        reason: impl Display,
+        remedy: impl Display,
     ) -> Self {
         text::Error::line(file, line as u64, reason, remedy).into()
     }
 
-    pub(crate) fn file(file: &Path, reason: impl Into<String>, remedy: &'static str) -> Self {
+    pub(crate) fn file(file: &Path, reason: impl Display, remedy: impl Display) -> Self {
         text::Error::file(file, reason, remedy).into()
     }
 
-    pub(crate) fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn request(reason: impl Display, remedy: impl Display) -> Self {
         text::Error::request(reason, remedy).into()
     }
 

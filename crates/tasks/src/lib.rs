@@ -1,7 +1,7 @@
 //! Zero-shot cross-lingual transfer: a task is learned in one language and scored in the others.
 //!
 //! - [`registry`]: the tasks, a line for each. Behind a line stand the task's files, head, recipe and score:
-//!   [`nli`], [`ner`], [`parse`], [`pos`] and [`classify`].
+//!   [`labelled_text`] (with the scores of [`nli`] and [`classify`]), [`ner`], [`parse`] and [`pos`].
 //! - [`features`]: where the vectors come from that a task's head reads: an encoder that is fine-tuned, a
 //!   layer of a frozen one, or static vectors.
 //! - [`heads`]: what predicts from vectors: a linear classifier, or a biaffine parser.
@@ -36,6 +36,7 @@ pub mod features;
 pub mod finetune;
 pub mod heads;
 mod labelled;
+pub mod labelled_text;
 mod lines;
 pub mod ner;
 pub mod nli;

@@ -1,6 +1,7 @@
 //! The lines of a labelled file, blank ones and all: in these formats a blank line means something.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -56,12 +57,7 @@ impl NumberedLines {
     }
 
     /// The complaint about one of the lines.
-    pub(crate) fn wrong(
-        &self,
-        line: usize,
-        reason: impl Into<String>,
-        remedy: &'static str,
-    ) -> Error {
+    pub(crate) fn wrong(&self, line: usize, reason: impl Display, remedy: impl Display) -> Error {
         Error::line(&self.path, line, reason, remedy)
     }
 }
@@ -76,7 +72,7 @@ pub(crate) fn check_labels<'a>(
     path: &Path,
     column: usize,
     labels: impl Iterator<Item = &'a str>,
-    remedy: &'static str,
+    remedy: impl Display,
 ) -> Result<()> {
     let (mut items, mut different) = (0, BTreeSet::new());
     labels.for_each(|label| {

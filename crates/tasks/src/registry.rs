@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::finetune::FinetuneRecipe;
 use crate::heads::{Classifier, Head, ParserSizes};
 use crate::labelled::{LabelSet, LabelledFile};
+use crate::labelled_text::TextColumns;
 use crate::ner::Repair;
 use crate::parse::RelationLabels;
 use crate::{classify, ner, nli, parse, pos};
@@ -145,11 +146,11 @@ macro_rules! registry {
 }
 
 registry! {
-    Nli: nli::NliScore, nli::NliTask;
+    Nli: nli::NliScore, TextColumns::Pair;
     Ner: ner::NerScore, ner::NerTask;
     Parse: parse::ParseScore, parse::ParseTask;
     Pos: pos::PosScore, pos::PosTask;
-    Classify: classify::ClassifyScore, classify::ClassifyTask;
+    Classify: classify::ClassifyScore, TextColumns::Sentence;
 }
 
 impl ScoreResult {

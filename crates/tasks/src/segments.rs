@@ -8,7 +8,6 @@ use crate::labelled::{Annotation, Example, LabelSet, PreparedInputs};
 
 /// A run of words that fits into one input.
 pub(crate) struct Segment {
-    /// Which words.
     pub(crate) words: Range<usize>,
     /// Their token ids, between the special tokens.
     pub(crate) tokens: Vec<u32>,

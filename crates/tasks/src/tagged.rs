@@ -41,7 +41,6 @@ impl<T> TaggedSentence<T> {
         self.words.join("\n")
     }
 
-    /// Its words and tags.
     pub(crate) fn words_and_tags(&self) -> (Vec<&str>, &[T]) {
         (self.words.iter().map(String::as_str).collect(), &self.tags)
     }

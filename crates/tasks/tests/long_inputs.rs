@@ -4,11 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use tasks::classify::ClassifyFile;
 use tasks::conllu::Treebank;
 use tasks::features::{StaticVectors, TokenSource};
+use tasks::labelled_text::{LabelledTexts, TextColumns};
 use tasks::ner::{NerFile, Repair};
-use tasks::nli::NliFile;
 use tasks::parse::{ParseFile, RelationLabels, is_tree};
 use tasks::pos::PosFile;
 use tasks::{Annotation, LabelSet, LabelledFile, ScoreResult};
@@ -102,7 +101,7 @@ fn a_long_sentence_is_parsed_in_segments_that_make_one_tree() {
 fn a_long_pair_is_truncated_and_counted() {
     let long = "a ".repeat(400);
     let (_folder, path) = written(&format!("{long}\tb c\tyes\na\tb\tno\n"));
-    let set = NliFile::read(&path).unwrap();
+    let set = LabelledTexts::read(&path, TextColumns::Pair).unwrap();
     let (source, labels) = (source(), labels(&set));
     let prepared = set.prepare(&source, 0, &labels);
     assert_eq!((prepared.truncated, prepared.split), (1, 0));
@@ -129,7 +128,7 @@ fn parts_of_speech_are_read_in_segments_and_sentences_are_truncated() {
     assert_eq!(set.render(&of_words, &predictions), text);
 
     let (_folder, path) = written(&format!("{}\tlong\nb c\tshort\n", "a ".repeat(400)));
-    let set = ClassifyFile::read(&path).unwrap();
+    let set = LabelledTexts::read(&path, TextColumns::Sentence).unwrap();
     let prepared = set.prepare(&source, 0, &labels(&set));
     assert_eq!((prepared.truncated, prepared.split), (1, 0));
     assert_eq!(prepared.examples[0].tokens.len(), source.longest());
@@ -147,9 +146,9 @@ proptest! {
         for error in [
             Treebank::read(&path).err(),
             NerFile::read(&path, "zh", Repair::Paper).err(),
-            NliFile::read(&path).err(),
+            LabelledTexts::read(&path, TextColumns::Pair).err(),
             PosFile::read(&path).err(),
-            ClassifyFile::read(&path).err(),
+            LabelledTexts::read(&path, TextColumns::Sentence).err(),
         ].into_iter().flatten() {
             let message = error.to_string();
             prop_assert!(message.contains("file") && message.contains("; "), "{}", message);

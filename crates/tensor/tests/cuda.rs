@@ -29,7 +29,7 @@ fn devices() -> Option<[Device; 2]> {
     match Device::cuda() {
         Ok(cuda) => Some([Device::cpu(0).expect("the CPU is there"), cuda]),
         Err(error) => {
-            println!("LEFT OUT: {error}");
+            terms::tests::left_out(&error.to_string());
             assert!(std::env::var_os("ISOGLOSS_GPU").is_none(), "a GPU was demanded: {error}");
             None
         }
@@ -719,7 +719,7 @@ fn one_rank_adds_up_by_nccl() {
     let Some([_, cuda]) = devices() else { return };
     let id = match cuda.kernels().group_id() {
         Ok(id) => id.expect("GPUs are joined by an id"),
-        Err(error) => return println!("LEFT OUT: {error}"),
+        Err(error) => return terms::tests::left_out(&error.to_string()),
     };
     let group = cuda.kernels().join(&id, 0, 1).unwrap().expect("a group");
     println!("{}", group.description());

@@ -28,9 +28,10 @@ mod rows;
 mod scale;
 pub mod strangers;
 mod task;
+pub mod tests;
 
 pub use estimate::{Estimate, wilson};
-pub use fault::Fault;
+pub use fault::{Error, Fault, Result, display_name};
 pub use guarded::guarded;
 pub use language::{SECOND_COPY, is_chinese, iso639_3, written_language};
 pub use preset::Preset;

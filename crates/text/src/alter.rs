@@ -21,8 +21,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::{Corpus, ReadObserver, SentenceBlock};
-use crate::error::{Error, Result};
 use crate::random::RandomStreams;
+use crate::{Error, Result};
 
 /// Code points below this have a letter of their own in the shifted script, the others have two.
 const DIRECT: u32 = 1 << 12;

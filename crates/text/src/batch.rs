@@ -15,12 +15,12 @@ use std::thread::JoinHandle;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::Split;
-use crate::error::{Error, Result};
 use crate::mask::{MaskSettings, MaskedPositions, Masker, Replacements, mask_for_evaluation};
 use crate::random::RandomStreams;
 use crate::switch::CodeSwitch;
 use crate::tokens::TokenizedCorpus;
 use crate::vocabulary::Vocabulary;
+use crate::{Error, Result};
 
 /// Sequences of one language with some tokens masked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,7 +114,6 @@ pub struct MlmBatches {
     switches: RandomStreams,
 }
 
-/// One language's part.
 #[derive(Debug)]
 struct LanguageStream {
     corpus: Arc<TokenizedCorpus>,

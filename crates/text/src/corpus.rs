@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
 use crate::prepare::Preparer;
 use crate::random::RandomStreams;
 use crate::reader::{LineRules, SkipCounts, TextSource};
+use crate::{Error, Result};
 use files::At;
 
 /// Raw text per block: large enough to keep a thread busy, small enough to hold a few.
@@ -169,11 +169,8 @@ impl Corpus {
         };
         if report.kept[0] == 0 {
             let names: Vec<_> = self.source.names().collect();
-            return Err(Error::File {
-                file: names.join(", "),
-                reason: format!("not one sentence of `{}`", self.source.language()),
-                remedy: "give files that hold text",
-            });
+            let reason = format!("not one sentence of `{}`", self.source.language());
+            return Err(Error::input(names.join(", "), reason, "give files that hold text"));
         }
         Ok(report)
     }

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::corpus::hash;
-use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
 use crate::reader::{LineRules, TextSource, TsvColumns};
+use crate::{Error, Result};
 
 /// Which text is written without which sentences.
 #[derive(Clone, Debug)]
@@ -68,11 +68,8 @@ pub fn exclude_tests(config: &ExclusionConfig) -> Result<ExclusionResult> {
         false => tests.write(&config.language, &config.texts, &mut text)?,
     };
     if rows == in_tests {
-        return Err(Error::File {
-            file: config.texts.join(", "),
-            reason: format!("all {rows} sentences stand in the tests"),
-            remedy: "give other text",
-        });
+        let reason = format!("all {rows} sentences stand in the tests");
+        return Err(Error::input(config.texts.join(", "), reason, "give other text"));
     }
     files::write(&config.out, text)?;
     Ok(ExclusionResult {

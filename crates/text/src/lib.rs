@@ -34,7 +34,6 @@
 mod alter;
 mod batch;
 mod corpus;
-mod error;
 mod exclusion;
 mod mask;
 mod moses;
@@ -54,7 +53,6 @@ pub use corpus::{
     BlockConsumer, Corpus, CorpusReport, ReadObserver, ReadProgress, Selection, SentenceBlock,
     Split, Subset,
 };
-pub use error::{Error, Result};
 pub use exclusion::{
     ExclusionConfig, ExclusionResult, count_without_tests, exclude_tests, letters,
 };
@@ -65,11 +63,12 @@ pub use prepare::{
 };
 pub use random::{RandomStream, RandomStreams};
 pub use reader::{
-    LineReader, LineRules, SkipCounts, TextSource, TsvColumns, display_name, is_tsv, open_file,
-    plain_name, read_whole, unreadable,
+    LineReader, LineRules, SkipCounts, TextSource, TsvColumns, is_tsv, open_file, plain_name,
+    read_whole, unreadable,
 };
 pub use records::{TableRecord, check_table_name, write_table};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
+pub use terms::{Error, Result};
 pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};
 pub use vocabulary::{
     Anchor, BpeSettings, CountedText, EncodedSentence, EncodedWords, ExtendedVocabulary, Frame,

@@ -7,9 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
 use crate::random::RandomStream;
 use crate::vocabulary::Vocabulary;
+use crate::{Error, Result};
 
 /// How tokens are masked in training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

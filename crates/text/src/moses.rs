@@ -50,7 +50,6 @@ pub(crate) struct Moses {
 }
 
 impl Moses {
-    /// Whether a language has rules of its own.
     pub(crate) fn has_rules(language: &str) -> bool {
         let rules = Self::new(language);
         rules.apostrophe != Apostrophe::Alone || !rules.abbreviations.is_empty()

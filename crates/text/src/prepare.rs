@@ -18,8 +18,8 @@ use unicode_normalization::{
     IsNormalized, UnicodeNormalization, char::is_combining_mark, is_nfc_quick,
 };
 
-use crate::error::{Error, Result};
 use crate::moses::Moses;
+use crate::{Error, Result};
 use files::At;
 
 /// jieba's dictionary is large and never changes, so there is one for all.
@@ -151,12 +151,9 @@ impl SimplificationTable {
             }
             let pair = line.split_once('\t').and_then(|(from, to)| Some((one(from)?, one(to)?)));
             let Some((from, to)) = pair else {
-                return Err(Error::Line {
-                    file: file.to_owned(),
-                    line: number,
-                    reason: "not two single characters with a tab between".into(),
-                    remedy: "write one traditional character, a tab, and its simplified form",
-                });
+                let reason = "not two single characters with a tab between";
+                let remedy = "write one traditional character, a tab, and its simplified form";
+                return Err(Error::line(file, number, reason, remedy));
             };
             table.insert(from, to);
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// A record of such a table. In a tab-separated file it may take several lines.
 pub trait TableRecord: Serialize {
@@ -23,7 +23,7 @@ pub fn check_table_name(path: &Path) -> Result<()> {
         return Ok(());
     }
     let reason = format!("{}: the name says no format", path.display());
-    Err(Error::Request { reason, remedy: "name it .tsv or .jsonl".to_owned(), key: None })
+    Err(Error::request(reason, "name it .tsv or .jsonl"))
 }
 
 fn is_json_lines(path: &Path) -> bool {

@@ -11,10 +11,10 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
 use crate::random::RandomStream;
 use crate::reader::{LineRules, SkipCounts, TextSource};
 use crate::vocabulary::Vocabulary;
+use crate::{Error, Result};
 
 /// A bilingual dictionary as it was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,12 +44,9 @@ impl Dictionary {
                 Some(entry) => entries.push(entry),
                 None if rules.tolerant => malformed += 1,
                 None => {
-                    return Err(Error::Line {
-                        file: path.display().to_string(),
-                        line: lines.number(),
-                        reason: "not a word, a translation and perhaps a weight above 0".into(),
-                        remedy: "write `word translation`, or `word<TAB>translation<TAB>weight`",
-                    });
+                    let reason = "not a word, a translation and perhaps a weight above 0";
+                    let remedy = "write `word translation`, or `word<TAB>translation<TAB>weight`";
+                    return Err(Error::line(path, lines.number(), reason, remedy));
                 }
             }
         }

@@ -17,10 +17,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, Selection, SentenceBlock, Split};
-use crate::error::{Error, Result};
 use crate::prepare::Preparation;
 use crate::reader::LineRules;
 use crate::vocabulary::{LanguageObserver, SubwordEncoder, Vocabulary};
+use crate::{Error, Result};
 
 const MANIFEST: &str = "corpus.json";
 const COUNTS: &str = "counts.bin";
@@ -53,7 +53,6 @@ struct CorpusManifest {
     tokens: [u64; 3],
     /// Hashes of the three files.
     hashes: [String; 3],
-    /// The hash of the counts.
     #[serde(default)]
     counts: String,
     /// The hash of all the rest of this manifest.
@@ -504,7 +503,6 @@ fn read_counts(path: &Path, size: usize, hash: &str) -> Result<Vec<u64>> {
     Ok(bytes.chunks_exact(8).map(count).collect())
 }
 
-/// A file of token ids.
 #[derive(Debug)]
 struct TokenFile {
     path: PathBuf,

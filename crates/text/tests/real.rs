@@ -1,29 +1,18 @@
 //! Checks on real data, run where `ISOGLOSS_DATA` names the folder that holds it.
 
-use std::io::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use terms::tests::real_data;
 use text::{
     Corpus, Dictionary, LineRules, Preparation, Preparer, Selection, SimplificationTable,
     TextSource, Vocabulary, count_subwords, vocabulary_sharing,
 };
 
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("ISOGLOSS_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        // Past the test harness, which would keep the note of a passing test to itself.
-        let note = "left out: set ISOGLOSS_DATA to the folder of real data to run this check";
-        let _ = writeln!(std::io::stderr(), "{note}");
-    }
-    folder
-}
-
 /// Table 3 of Liu et al. 2020: the sizes of the token sets of multilingual BERT on XNLI's test sentences,
 /// and of their intersections with the English one.
 #[test]
 fn token_sets_of_multilingual_bert_are_those_of_the_paper() {
-    let Some(data) = data() else { return };
+    let Some(data) = real_data() else { return };
     let expected = [("en", 9140, 9140), ("de", 9212, 3230), ("fr", 8552, 3911), ("zh", 3866, 1325)];
     let preparer = |name: &str| Preparer::new(name, Preparation::none(), None).unwrap();
     let languages = expected.iter().map(|(name, ..)| ((*name).to_owned(), preparer(name)));
@@ -58,7 +47,7 @@ fn token_sets_of_multilingual_bert_are_those_of_the_paper() {
 
 #[test]
 fn dictionaries_and_tables_are_read_whole() {
-    let Some(data) = data() else { return };
+    let Some(data) = real_data() else { return };
     for language in ["de", "fr", "ru", "zh"] {
         let path = data.join(format!("muse/en-{language}.txt"));
         let dictionary = Dictionary::read(&path, "en", language, LineRules::default()).unwrap();

@@ -13,6 +13,7 @@ use torment::readers::READERS;
 
 use crate::cases::{Bench, CaseResult, ReadingCost};
 use crate::mutated::{self, Batch};
+use crate::peers::REQUESTS;
 
 /// Files that a batch of mutated files has: few enough that a round ends in time on a busy machine.
 const BATCH: u64 = 250;
@@ -25,6 +26,8 @@ pub(crate) enum Kind {
     Kills,
     /// SIGKILL within the first 50 ms.
     Early,
+    /// SIGKILL of one or all of two ranks.
+    Ranks,
     /// Two writers of one output.
     Races,
     /// A disk that becomes full.
@@ -33,23 +36,32 @@ pub(crate) enum Kind {
     Rot,
     /// Somebody else's files, and names that are no text.
     Others,
+    /// Strangers where ranks meet.
+    Greetings,
+    /// Strangers at the explorer's server.
+    Requests,
     /// Mutated files over every reader.
     Files,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Kills, Self::Early, Self::Races, Self::Disks, Self::Rot, Self::Others, Self::Files];
+    /// Its number among the seeds.
+    pub(crate) fn number(self) -> u64 {
+        self as u64 + 1
+    }
 
     /// The figure to reach.
     fn goal(self) -> u64 {
         match self {
-            Self::Kills => 2000,
+            Self::Kills => 1700,
             Self::Early => 200,
+            Self::Ranks => 300,
             Self::Races => 500,
             Self::Disks => 300,
             Self::Rot => 1000,
             Self::Others => 100,
+            Self::Greetings => 1000,
+            Self::Requests => 100_000,
             Self::Files => 1_000_000,
         }
     }
@@ -58,10 +70,13 @@ impl Kind {
         match self {
             Self::Kills => "SIGKILL at a random moment",
             Self::Early => "SIGKILL within 50 ms",
+            Self::Ranks => "SIGKILL over two ranks",
             Self::Races => "two writers of one output",
             Self::Disks => "a full disk",
             Self::Rot => "a flipped bit",
             Self::Others => "somebody else's files and names",
+            Self::Greetings => "a false greeting",
+            Self::Requests => "a hostile request",
             Self::Files => "a mutated file",
         }
     }
@@ -155,7 +170,12 @@ impl Board {
         let mut all = self.progress.lock().expect("nothing panics while it is held");
         // Batches are started long before their files are counted.
         let far = |kind: Kind, progress: &Progress| {
-            let each = if kind == Kind::Files { BATCH } else { 1 };
+            let each = match kind {
+                Kind::Files => BATCH,
+                Kind::Requests => REQUESTS,
+                Kind::Greetings => 25,
+                _ => 1,
+            };
             let running = (progress.started - progress.cases) * each;
             (progress.times + running) as f64 / kind.goal() as f64
         };

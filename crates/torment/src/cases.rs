@@ -12,8 +12,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::board::Kind;
 use crate::process::{Binary, Ended};
-use crate::recipes::{Place, RECIPES, Recipe, Reference};
+use crate::recipes::{Place, RECIPES, Recipe, Reference, recipe};
 use crate::tree::leftovers;
 
 /// What all cases share.
@@ -63,22 +64,38 @@ impl Bench<'_> {
         rng
     }
 
-    fn folder(&self, kind: &str, index: u64) -> Result<PathBuf, String> {
+    /// An empty folder for a case.
+    pub(crate) fn folder(&self, kind: &str, index: u64) -> Result<PathBuf, String> {
         let folder = self.scratch.join(format!("{kind}-{index}"));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
         Ok(folder)
     }
 
+    /// What a recipe leaves when nothing disturbs it.
+    pub(crate) fn reference(&self, recipe: &Recipe) -> &Reference {
+        let at = RECIPES.iter().position(|one| one.name == recipe.name);
+        &self.references[at.expect("of the list")]
+    }
+
+    /// The recipe of a case: all in turn.
+    fn recipe(&self, index: u64) -> (&'static Recipe, &Reference) {
+        let recipe = &RECIPES[index as usize % RECIPES.len()];
+        (recipe, self.reference(recipe))
+    }
+
     /// A recipe that is killed, perhaps more than once, and then carried to its end.
-    pub(crate) fn kill(&self, index: u64, early: bool) -> CaseResult {
-        let number = index as usize % RECIPES.len();
-        let (recipe, reference) = (&RECIPES[number], &self.references[number]);
-        let mut rng = self.random(1 + u64::from(early), index);
+    pub(crate) fn kill(&self, index: u64, kind: Kind) -> CaseResult {
+        let (recipe, reference) = match kind {
+            Kind::Ranks => (recipe("ranks"), self.reference(recipe("ranks"))),
+            _ => self.recipe(index),
+        };
+        let early = kind == Kind::Early;
+        let mut rng = self.random(kind.number(), index);
         let mut times = 0;
         // Whom a kill may have spared: every third leaves the children alone.
         let mut groups = Vec::new();
-        let fault = self.folder(if early { "early" } else { "kill" }, index).and_then(|folder| {
+        let fault = self.folder(&format!("{kind:?}"), index).and_then(|folder| {
             recipe.lay_out(&self.place, &folder)?;
             let span = if early { 0.05 } else { (reference.seconds * 1.1).max(0.01) };
             // One that ended before it could be killed is begun anew.
@@ -152,9 +169,8 @@ impl Bench<'_> {
 
     /// Two writers of one output.
     pub(crate) fn race(&self, index: u64) -> CaseResult {
-        let number = index as usize % RECIPES.len();
-        let (recipe, reference) = (&RECIPES[number], &self.references[number]);
-        let mut rng = self.random(3, index);
+        let (recipe, reference) = self.recipe(index);
+        let mut rng = self.random(Kind::Races.number(), index);
         let force = rng.random_bool(0.5) && recipe.takes_force();
         let delay = rng.random_range(0.0..reference.seconds.min(0.2));
         let delay = if rng.random_bool(0.5) { 0.0 } else { delay };
@@ -193,9 +209,8 @@ impl Bench<'_> {
 
     /// A disk that is full before the command has ended.
     pub(crate) fn full_disk(&self, index: u64) -> CaseResult {
-        let number = index as usize % RECIPES.len();
-        let (recipe, reference) = (&RECIPES[number], &self.references[number]);
-        let mut rng = self.random(4, index);
+        let (recipe, reference) = self.recipe(index);
+        let mut rng = self.random(Kind::Disks.number(), index);
         let mut times = 0;
         if !recipe.copies.is_empty() {
             return CaseResult { name: recipe.name, ..CaseResult::default() };
@@ -236,8 +251,7 @@ impl Bench<'_> {
 impl Bench<'_> {
     /// Somebody else's files in every folder that a command works in, and a folder whose name is no text.
     pub(crate) fn others(&self, index: u64) -> CaseResult {
-        let number = index as usize % RECIPES.len();
-        let (recipe, reference) = (&RECIPES[number], &self.references[number]);
+        let (recipe, reference) = self.recipe(index);
         let fault = self.folder("others", index).and_then(|folder| {
             self.refused_without_a_trace(recipe, &folder)?;
             recipe.lay_out(&self.place, &folder)?;
@@ -250,11 +264,9 @@ impl Bench<'_> {
             let own = planted.iter().filter_map(|path| path.strip_prefix(&folder).ok());
             let found = own.fold(found, |found, path| found.without(&path.to_string_lossy()));
             found.difference(&reference.outcomes[0]).map_or(Ok(()), Err)?;
-            // An output that is replaced by force is replaced with all that lies in it.
-            let inner =
-                if recipe.takes_force() { vec![folder.join("work")] } else { folders(&folder) };
-            for inner in inner.iter().filter(|inner| inner.is_dir()) {
-                planted.extend(plant(inner)?);
+            // Also in what would be replaced by force.
+            for inner in folders(&folder) {
+                planted.extend(plant(&inner)?);
             }
             for arguments in recipe.again(&self.place, 1) {
                 let ended = self.binary.run(&folder, &arguments)?;
@@ -296,12 +308,24 @@ const UNFINISHED: [&str; 8] = [
     "state.damaged.safetensors",
 ];
 
+/// Names that are whole files of ours, elsewhere than where somebody puts them.
+const OWN: [&str; 7] = [
+    "config.toml",
+    "isogloss.b3",
+    "lock",
+    "manifest.json",
+    "model.safetensors",
+    "result.json",
+    "summary.json",
+];
+
 /// Puts files of all these names into a folder, and into one in it.
 fn plant(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let inner = folder.join("Downloads");
     fs::create_dir_all(&inner).map_err(text)?;
     let path = |name: &&str| [folder.join(name), inner.join(name)];
-    let paths: Vec<PathBuf> = UNFINISHED.iter().flat_map(path).collect();
+    let own = OWN.iter().map(|name| inner.join(name));
+    let paths: Vec<PathBuf> = UNFINISHED.iter().flat_map(path).chain(own).collect();
     paths.iter().try_for_each(|path| fs::write(path, PRECIOUS)).map_err(text)?;
     Ok(paths)
 }
@@ -331,7 +355,7 @@ fn ends_by_itself(group: u32) -> Result<(), String> {
     Err("a process outlives its work by 20 s".to_owned())
 }
 
-fn text(error: impl std::fmt::Display) -> String {
+pub(crate) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 

@@ -7,6 +7,7 @@ mod board;
 mod cases;
 mod materials;
 mod mutated;
+mod peers;
 mod process;
 mod recipes;
 mod rot;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use torment::readers::READERS;
 
 use crate::board::{Board, Kind};
@@ -179,17 +180,22 @@ fn torment(arguments: &Arguments) -> Result<bool, String> {
     let mounts = cases::can_mount(scratch.path());
     let (seed, folder) = (arguments.seed, scratch.path().to_owned());
     let bench = Bench { binary, place, references, scratch: folder, seed, mounts };
-    let kinds =
-        if arguments.kinds.is_empty() { Kind::ALL.to_vec() } else { arguments.kinds.clone() };
+    let kinds = if arguments.kinds.is_empty() {
+        Kind::value_variants().to_vec()
+    } else {
+        arguments.kinds.clone()
+    };
     let rots = kinds.contains(&Kind::Rot) || arguments.case.is_some();
     let rot = if rots { Some(bench.rot_references()?) } else { None };
+    let known = bench.record_greeting()?;
     let run = |kind: Kind, index: u64| match kind {
-        Kind::Kills => vec![bench.kill(index, false)],
-        Kind::Early => vec![bench.kill(index, true)],
+        Kind::Kills | Kind::Early | Kind::Ranks => vec![bench.kill(index, kind)],
         Kind::Races => vec![bench.race(index)],
         Kind::Disks => vec![bench.full_disk(index)],
         Kind::Rot => rot.iter().map(|references| bench.rot(index, references)).collect(),
         Kind::Others => vec![bench.others(index)],
+        Kind::Greetings => vec![bench.greetings(index, &known)],
+        Kind::Requests => vec![bench.requests(index)],
         Kind::Files => board::files(&bench, index, arguments.reader.as_deref()),
     };
     if let Some(case) = &arguments.case {

@@ -14,23 +14,7 @@ use crate::process::Binary;
 use crate::recipes::{Place, STEP};
 
 /// A study of one run and one evaluation.
-const STUDY: &str = r#"
-question = "Does it survive?"
-evaluate = ["retrieval", "similarity"]
-
-[[systems]]
-factors = { system = "bilingual" }
-
-[[worlds]]
-flags = ["--sentences", "200", "--set", "tatoeba=20", "--set", "parallel={train=20,dev=4,test=4}",
-  "--set", "nli={train=6,dev=3,test=3}", "--set", "ner={train=12,dev=4,test=4}",
-  "--set", "treebank={train=4,dev=2,test=2,parallel=2}", "--set", "classify={train=8,dev=4,test=4}"]
-
-[scales.tiny]
-pretrain = ["--steps", "6", "--checkpoint-every", "2", "--text.dev", "40", "--vocabulary.merges", "60",
-  "--encoder.layers", "2", "--encoder.dim", "16", "--encoder.heads", "2", "--encoder.hidden", "32"]
-transfer = ["--quick", "--epochs", "1"]
-"#;
+const STUDY: &str = include_str!("study.toml");
 
 /// Commands in the folder of materials.
 const COMMANDS: [&str; 15] = [
@@ -80,7 +64,8 @@ macro_rules! fixture {
 }
 
 /// Models as others write them.
-const FIXTURES: [(&str, &[u8]); 16] = [
+const FIXTURES: [(&str, &[u8]); 17] = [
+    ("twice.tsv", b"eins\tone\nein\tone\n"),
     ("new.bin", fixture!("new.bin")),
     ("old.bin", fixture!("old.bin")),
     ("bert/config.json", fixture!("bert/config.json")),

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Longer than any command of the harness takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -68,8 +68,19 @@ impl Binary {
         arguments: &[String],
         temporary: &Path,
     ) -> io::Result<Running> {
+        self.start_in(folder, arguments, temporary, &[])
+    }
+
+    /// Starts it with more variables.
+    pub(crate) fn start_in(
+        &self,
+        folder: &Path,
+        arguments: &[String],
+        temporary: &Path,
+        environment: &[(&str, &str)],
+    ) -> io::Result<Running> {
         let mut command = Command::new(&self.path);
-        command.args(arguments);
+        command.args(arguments).envs(environment.iter().copied());
         self.spawn(command, folder, temporary)
     }
 
@@ -140,6 +151,26 @@ impl Running {
     /// The group of it and of what it starts.
     pub(crate) fn group(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Asks it to end.
+    pub(crate) fn terminate(&self) {
+        if let Some(process) = Pid::from_raw(self.child.id().cast_signed()) {
+            let _ = kill_process(process, Signal::TERM);
+        }
+    }
+
+    /// What it has said so far.
+    pub(crate) fn messages(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap_or_default()
+    }
+
+    /// The most memory that it has held, in kilobytes; 0 where that is not known.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak.and_then(|peak| peak.split_whitespace().next()?.parse().ok()).unwrap_or(0)
     }
 
     fn kill_group(&self) {

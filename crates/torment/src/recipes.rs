@@ -58,6 +58,7 @@ const SMALL: &str = "--world {base}/world --steps 12 --checkpoint-every 2 --eval
     --encoder.hidden 32 --seed {seed} --out out --device cpu";
 const MORE: &str = "--steps 6 --checkpoint-every 2 --set stages=[] --batch.sequences 4 --text.dev 40 --seed {seed} \
     --out out --device cpu --threads 1";
+const BOTH: &str = "--parallel qaa={base}/text.txt --parallel qab={base}/text.qab.txt";
 const RESUME: &str = "pretrain --resume --out out --device cpu --threads 1";
 const RANKS: &str = "pretrain --resume --out out --device cpu --threads 1 --ranks 2";
 
@@ -65,6 +66,11 @@ const RANKS: &str = "pretrain --resume --out out --device cpu --threads 1 --rank
 const fn seeded(name: &'static str, begin: &'static str) -> Recipe {
     let (resume, copies, agree) = (Resume::Force, &[], Agree::Files);
     Recipe { name, begin, resume, exclusive: false, seeded: true, copies, agree }
+}
+
+/// A command without a seed that is begun anew by `--force`.
+const fn forced(name: &'static str, begin: &'static str) -> Recipe {
+    Recipe { seeded: false, ..seeded(name, begin) }
 }
 
 /// A command without a seed that, given again, finds what is there and goes on.
@@ -93,7 +99,7 @@ const fn run(name: &'static str, begin: &'static str, resume: &'static str) -> R
 }
 
 /// The commands.
-pub(crate) const RECIPES: [Recipe; 28] = [
+pub(crate) static RECIPES: [Recipe; 44] = [
     run("pretrain", "pretrain {small} --threads 1", RESUME),
     run("ranks", "pretrain {small} --threads 1 --ranks 2", RANKS),
     run("from", "pretrain --from {base}/run --text qaa={base}/text.txt {more}", RESUME),
@@ -151,9 +157,17 @@ pub(crate) const RECIPES: [Recipe; 28] = [
     study("unpack", "study unpack {base}/pack.tar.zst --lab lab", Agree::Numbers, &[]),
     Recipe {
         agree: Agree::Nothing,
-        seeded: false,
-        ..seeded("report", "report --lab {base}/lab --out out.html --figures figures")
+        ..forced("report", "report --lab {base}/lab --out out.html --figures figures")
     },
+    forced("pack", "study pack {base}/lab --out out.tar.zst"),
+    study(
+        "results add",
+        "results add --measure accuracy --value 0.1 --command x --lab lab",
+        Agree::Numbers,
+        &[],
+    ),
+    study("record", "vocab stats {base}/run/vocabulary --record-in lab", Agree::Numbers, &[]),
+    forced("results", "results --lab {base}/lab --format csv --out out.csv"),
     seeded("explore", "explore {base}/run{seed} --export out.html --device cpu --threads 1"),
     seeded(
         "alter",
@@ -167,13 +181,12 @@ pub(crate) const RECIPES: [Recipe; 28] = [
     ),
     seeded(
         "sweep",
-        "shift sweep --model {base}/run --means {base}/means.safetensors --parallel qaa={base}/text.txt \
-            --parallel qab={base}/text.qab.txt --layers 1 --alpha 1 --seed {seed} --work work --out out.json \
+        "shift sweep --model {base}/run --means {base}/means.safetensors {both} --layers 1 --alpha 1 --seed {seed} --work work --out out.json \
             --device cpu --threads 1",
     ),
     seeded(
         "map",
-        "map --model {base}/run --parallel qaa={base}/text.txt --parallel qab={base}/text.qab.txt --sample-size 20 \
+        "map --model {base}/run {both} --sample-size 20 \
             --seed {seed} --out out.svg --device cpu --threads 1",
     ),
     repeatable("data get", "data get tatoeba --lang fr --mirror {server} --out out"),
@@ -191,12 +204,89 @@ pub(crate) const RECIPES: [Recipe; 28] = [
         "mine --model {base}/run --text qaa={base}/text.txt --text qab={base}/text.qab.txt --threshold 1.0{seed} \
             --work work --out out.tsv --device cpu --threads 1",
     ),
+    seeded(
+        "align contexts",
+        "align contexts --model {base}/run --parallel qaa-qab={base}/bitext.tsv --links {base}/links.txt \
+            --sample-size 1{seed} --out out --device cpu --threads 1",
+    ),
+    seeded(
+        "align many",
+        "align many --vectors qaa={base}/a.vec --vectors qab={base}/b.vec --dictionary qaa-qab={base}/dictionary.txt \
+            --max-vocab 4{seed} --out out --threads 1",
+    ),
+    seeded("cka", "cka --model {base}/run{seed} {both} --svg out.svg --device cpu --threads 1"),
+    seeded(
+        "similarity",
+        "similarity --model {base}/run{seed} {both} --svg out.svg --device cpu --threads 1",
+    ),
+    forced(
+        "exclude",
+        "corpus exclude --text qaa={base}/text.txt --exclude {base}/bitext.tsv --out out.txt",
+    ),
+    forced(
+        "paraphrases",
+        "corpus paraphrases --parallel qaa-qab={base}/twice.tsv --lang qaa --out out.tsv",
+    ),
+    seeded(
+        "retrieve",
+        "retrieve --model {base}/run{seed} {both} --limit 20 --out out.json --device cpu --threads 1",
+    ),
+    seeded(
+        "difference",
+        "shift difference --model {base}/run --means {base}/means.safetensors --from qab --to qaa --layer {seed} \
+            --out out.npy --device cpu --threads 1",
+    ),
+    seeded(
+        "means",
+        "shift means --model {base}/run{seed} --text qaa={base}/text.txt --text qab={base}/text.qab.txt \
+            --out out.safetensors --device cpu --threads 1",
+    ),
+    seeded(
+        "words",
+        "words --model {base}/run{seed} --text qaa={base}/text.txt --limit 20 --out out --device cpu --threads 1",
+    ),
+    seeded("convert", "vectors convert {base}/a.vec --limit 4{seed} --out out.bin"),
+    forced("hub import", "hub import {base}/hf --out out --device cpu --threads 1"),
     seeded("hub export", "hub export --model {base}/run{seed} --out out --device cpu --threads 1"),
     seeded(
         "encode",
         "encode --model {base}/run{seed} --text qaa={base}/text.txt --out out.npy --device cpu --threads 1",
     ),
 ];
+
+/// Commands without a recipe, and why.
+#[cfg(test)]
+const LEFT_OUT: [(&str, &str); 22] = [
+    ("bench encode", PRINTS),
+    ("bench mlm", PRINTS),
+    ("bench search", PRINTS),
+    ("completions", PRINTS),
+    ("data list", PRINTS),
+    ("demo", "it runs commands that have recipes, for longer than a case may take"),
+    ("hub download", "it wants a hub; crates/cli/tests/hub_download.rs has a hostile one"),
+    ("inspect", PRINTS),
+    ("language-id", PRINTS),
+    ("language-neurons", PRINTS),
+    ("man", "it writes again what it would write"),
+    ("neighbours", PRINTS),
+    ("score", PRINTS),
+    ("shift translate", PRINTS),
+    ("study cancel", "it wants a cluster; crates/cli/tests/slurm.rs has one"),
+    ("study keys", PRINTS),
+    ("study list", PRINTS),
+    ("study plan", "it writes a graph for Snakemake alone, which the materials are made with"),
+    ("study show", PRINTS),
+    ("study status", PRINTS),
+    ("word-align score", PRINTS),
+    ("world show", PRINTS),
+];
+#[cfg(test)]
+const PRINTS: &str = "it prints alone";
+
+/// The recipe of a name.
+pub(crate) fn recipe(name: &str) -> &'static Recipe {
+    RECIPES.iter().find(|recipe| recipe.name == name).expect("of the list")
+}
 
 /// The file of materials with the words of `study step`.
 pub(crate) const STEP: &str = "step";
@@ -213,7 +303,7 @@ impl Place<'_> {
         // One step of the study, by its key, and the file of its graph.
         let step = std::fs::read_to_string(self.base.join(STEP)).unwrap_or_default();
         let line = line.replace("{sizes}", SIZES).replace("{step}", &step);
-        let line = line.replace("{small}", SMALL).replace("{more}", MORE);
+        let line = line.replace("{small}", SMALL).replace("{more}", MORE).replace("{both}", BOTH);
         let fill = |word: &str| {
             word.replace("{base}", &self.base.display().to_string())
                 .replace("{server}", self.server)
@@ -360,4 +450,42 @@ fn size(path: &Path) -> u64 {
     }
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     entries.map(|entry| size(&entry.path())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands by their pages in the book, which a test compares with the program, and what is said of each.
+    fn commands() -> Vec<(String, String)> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/cli");
+        let pages = std::fs::read_dir(folder).unwrap();
+        let pages = pages.map(|page| std::fs::read_to_string(page.unwrap().path()).unwrap());
+        let sections = |page: String| {
+            let sections = page.split("# `isogloss ").skip(1);
+            let named = sections.filter_map(|section| section.split_once("`\n"));
+            named.map(|(name, text)| (name.to_owned(), text.to_owned())).collect::<Vec<_>>()
+        };
+        pages.flat_map(sections).collect()
+    }
+
+    #[test]
+    fn every_command_has_a_recipe_or_a_reason() {
+        let commands = commands();
+        assert!(commands.len() > 60, "{}", commands.len());
+        let begins = |line: &str, name: &str| {
+            line.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        for (name, text) in &commands {
+            let own = RECIPES.iter().any(|recipe| begins(recipe.begin, name));
+            let group = commands.iter().any(|(other, _)| begins(other, name) && other != name);
+            let reason = LEFT_OUT.iter().find(|(left_out, _)| left_out == name);
+            assert!(own || group || reason.is_some(), "`{name}` has no recipe");
+            let prints = reason.is_some_and(|&(_, reason)| reason == PRINTS);
+            let writes = ["`--out", "`--svg", "`--save"].iter().any(|flag| text.contains(flag));
+            assert!(!prints || !writes, "`{name}` does not print alone");
+        }
+        let known = |name: &&str| commands.iter().any(|(command, _)| command == name);
+        assert!(LEFT_OUT.iter().all(|(name, _)| known(name)), "of a command that is gone");
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rand::RngExt;
 use torment::readers::copy;
 
+use crate::board::Kind;
 use crate::cases::{Bench, CaseResult};
 use crate::process::Ended;
 use crate::recipes::numbers;
@@ -194,7 +195,7 @@ impl Bench<'_> {
         artefact: &Artefact,
         references: &RotReferences,
     ) -> Result<(), String> {
-        let mut rng = self.random(5, index);
+        let mut rng = self.random(Kind::Rot.number(), index);
         let folder = self.scratch.join(format!("rot-{index}"));
         self.lay_out(artefact, &folder)?;
         let files = files(&folder.join(artefact.rots));

@@ -111,7 +111,6 @@ struct CheckpointMetadata<T> {
     step: u64,
     seed: u64,
     adam: AdamConfig,
-    /// The configuration of the model.
     model: serde_json::Value,
     progress: AdamProgress,
     /// What the caller needs to go on: its configuration, its position in the data.

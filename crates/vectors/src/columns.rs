@@ -49,7 +49,6 @@ impl ColumnMatrix {
     }
 }
 
-/// The columns of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ColumnShare {
     /// Which columns of the whole.

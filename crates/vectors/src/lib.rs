@@ -22,7 +22,6 @@
 //! ```
 
 mod columns;
-mod error;
 pub mod formats;
 pub mod glove;
 mod random;
@@ -33,12 +32,12 @@ mod table;
 mod watch;
 pub mod word2vec;
 
-pub use crate::error::{Error, Result};
 pub use crate::result::{ConversionResult, TrainedVectors, TrainingResult};
 pub use crate::sentences::{IndexedSentences, TokenUnit};
 pub use crate::state::StateFile;
 pub use crate::table::WordVectors;
 pub use crate::watch::{EpochLoss, TrainingObserver, TrainingProgress};
+pub use terms::{Error, Result};
 
 /// More threads than this would only wait for each other.
 const MOST_THREADS: usize = 256;

@@ -11,7 +11,6 @@ use text::RandomStreams;
 pub(crate) struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The stream of this number.
     pub(crate) fn new(streams: &RandomStreams, number: u64) -> Self {
         Self(streams.rank(number))
     }

@@ -73,7 +73,7 @@ pub(crate) fn resume<C: Serialize + DeserializeOwned, const N: usize>(
 
 /// Whether a file is not what was once written, so that an older one may take its place.
 fn is_damage(error: &Error) -> bool {
-    matches!(error, Error::Format { remedy, .. } if remedy == REMEDY)
+    error.to_string().ends_with(REMEDY)
 }
 
 pub(crate) fn save(path: &Path, state: &impl Serialize, arrays: &[&[f32]]) -> Result<()> {

@@ -45,7 +45,6 @@ pub trait TrainingObserver {
     }
 }
 
-/// Observes nothing.
 impl TrainingObserver for () {}
 
 /// Shared by the working threads and the observing one.

@@ -1,113 +1,31 @@
-//! Errors, each with its cause and a remedy.
+//! Errors of worlds, each with its cause and a remedy.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use terms::Fault;
+pub use terms::Error;
 
-/// Why no world came out.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A key of the configuration has a value that makes no sense.
-    #[error("{key}: {reason}; {remedy}")]
-    Config {
-        /// The key, dotted as in `language.1.anchors`.
-        key: String,
-        /// What is wrong with its value.
-        reason: String,
-        /// What to write instead.
-        remedy: String,
-    },
-    /// The configuration is not TOML, or holds an unknown key or a value of the wrong type.
-    #[error("{origin}: {message}")]
-    Toml {
-        /// The file or flag it came from.
-        origin: String,
-        /// The parser's words, with line and column.
-        message: String,
-    },
-    /// The output folder holds a world already.
-    #[error("{0} already holds a world; name another folder, or set `force` to replace it")]
-    Exists(PathBuf),
-    /// The output folder holds something that must not be overwritten.
-    #[error("{path} {reason}; {remedy}")]
-    Occupied {
-        /// The folder.
-        path: PathBuf,
-        /// What stands there.
-        reason: &'static str,
-        /// What to do about it.
-        remedy: &'static str,
-    },
-    /// So small a world cannot say so many different things.
-    #[error(
-        "only {found} different {what} found where {key} asks for {wanted}; \
-         lower {key}, or raise meaning.lemmas"
-    )]
-    Exhausted {
-        /// What was being collected.
-        what: &'static str,
-        /// The key that sets how many.
-        key: &'static str,
-        /// How many were asked for.
-        wanted: usize,
-        /// How many there were before the search was given up.
-        found: usize,
-    },
-    /// The folder holds no world.
-    #[error(
-        "{folder} holds no world ({reason}); name a folder that `isogloss world generate` wrote"
-    )]
-    NoWorld {
-        /// The folder.
-        folder: PathBuf,
-        /// Why not.
-        reason: String,
-    },
-    /// A file or folder could not be put in its place.
-    #[error(transparent)]
-    Files(#[from] files::Error),
-    /// A file or folder could not be read or written.
-    #[error("{path}: cannot {action}")]
-    Io {
-        /// What was being done.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
+/// A refused key, dotted as in `language.1.anchors`.
+pub(crate) fn config(
+    key: impl Into<String>,
+    reason: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Error {
+    let (key, reason, remedy) = (key.into(), reason.into(), remedy.into());
+    Error::of_key(key.clone(), format!("{key}: {reason}; {remedy}"))
 }
 
-impl Fault for Error {
-    fn is_usage(&self) -> bool {
-        !matches!(self, Error::Io { .. } | Error::Files(_))
-    }
-
-    fn key(&self) -> Option<&str> {
-        match self {
-            Error::Config { key, .. } => Some(key),
-            Error::Exhausted { key, .. } => Some(key),
-            Error::Exists(_) => Some("force"),
-            _ => None,
-        }
-    }
+/// What is not TOML, or holds an unknown key or a value of the wrong type; the parser's words have line and column.
+pub(crate) fn toml(origin: &str, error: &toml::de::Error) -> Error {
+    Error::usage(format!("{origin}: {}", error.to_string().trim_end()))
 }
 
-impl Error {
-    /// A refused key.
-    pub(crate) fn config(
-        key: impl Into<String>,
-        reason: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Error::Config { key: key.into(), reason: reason.into(), remedy: remedy.into() }
-    }
+/// The output folder holds something that must not be overwritten.
+pub(crate) fn occupied(path: &Path, reason: &str, remedy: &str) -> Error {
+    Error::request(format!("{} {reason}", path.display()), remedy)
+}
 
-    /// Wraps an error of the file system with the path it happened on.
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Error::Io { action, path, source }
-    }
+/// So small a world cannot say so many different things; the key sets how many.
+pub(crate) fn exhausted(what: &str, key: &'static str, wanted: usize, found: usize) -> Error {
+    let reason = format!("only {found} different {what} found where {key} asks for {wanted}");
+    Error::setting(key, reason, format!("lower {key}, or raise meaning.lemmas"))
 }

@@ -46,7 +46,6 @@ impl WeightedChoice {
         Self(WeightedAliasIndex::new(weights).expect("weights are finite and not all zero"))
     }
 
-    /// Draws one.
     pub(crate) fn draw(&self, rng: &mut ChaCha8Rng) -> usize {
         self.0.sample(rng)
     }

@@ -61,7 +61,6 @@ pub(super) struct Dump<'a> {
     left: Rc<Cell<usize>>,
     from: PathBuf,
     buffer: Vec<u8>,
-    /// The names of namespaces in the dump's language.
     pub(super) names: Names,
     /// Pages that are no articles.
     pub(super) left_out: u64,

@@ -119,7 +119,7 @@ impl Demo {
                 files::write(&self.out.join(file), picture.svg_in(scheme))?;
             }
         }
-        let page = lab::report::ReportPage::with_spaces(&records, &texts, &pictures);
+        let page = lab::report::ReportPage::with(&records, &texts, &pictures, &[]);
         files::write(&report, page.html)?;
         let encoder = lab::demo::encoder(&lab, &plans[0]).unwrap_or_default();
         let mut text = in_words(&result);
@@ -139,11 +139,9 @@ impl Demo {
     }
 }
 
-/// Tells the story while the steps run.
 struct DemoView<'a> {
     live: LiveView,
     lab: &'a Laboratory,
-    /// The chapters that were printed.
     shown: HashSet<&'static str>,
 }
 
@@ -196,7 +194,6 @@ impl DemoView<'_> {
     }
 }
 
-/// The result of a step, in a line.
 fn result_line(command: &str, result: &Value) -> Option<String> {
     match command {
         "pretrain" => {

@@ -5,11 +5,8 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
-/// A page of the reference.
 pub(crate) struct ReferencePage {
-    /// The name of its file.
     pub(crate) file: String,
-    /// Its Markdown.
     pub(crate) text: String,
 }
 
@@ -41,7 +38,6 @@ fn listed(command: &Command) -> bool {
     command.get_name() != "help" && !command.is_hide_set()
 }
 
-/// What a command does.
 fn about(command: &Command) -> String {
     command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default()
 }

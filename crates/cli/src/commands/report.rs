@@ -9,6 +9,7 @@ use files::At;
 use lab::build::BuildCounts;
 use lab::report::ReportPage;
 use lab::store::{FILE, RecordFilter, Store};
+use lab::study::Study;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -18,12 +19,18 @@ const EXAMPLES: &str = "Examples:
   The page of all completed studies, report.html:
     isogloss report
   Of another laboratory, with every figure as a file of its own:
-    isogloss report --lab lab-en-fr --out en-fr.html --figures figures";
+    isogloss report --lab lab-en-fr --out en-fr.html --figures figures
+  With verdicts on the claims of one's own study:
+    isogloss report mine.toml";
 
 /// Flags of `report`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Report {
+    /// Files of studies whose [[claims]] are tested as well.
+    #[arg(value_name = "FILE.toml")]
+    studies: Vec<String>,
+
     /// The laboratory's folder.
     #[arg(long, value_name = "DIR", default_value = "lab")]
     lab: PathBuf,
@@ -41,13 +48,11 @@ pub(crate) struct Report {
     force: bool,
 }
 
-/// What `report` prints.
 #[derive(Serialize)]
 struct ReportSummary {
     page: PathBuf,
     figures: Vec<PathBuf>,
     findings: Vec<lab::report::FindingVerdict>,
-    /// Studies without results.
     missing: Vec<&'static str>,
     /// How many results each build of the program gave.
     builds: BTreeMap<String, usize>,
@@ -60,12 +65,17 @@ impl Report {
         let store = Store::existing(&self.lab.join(FILE))?;
         let all = RecordFilter::default();
         let records = store.records(&all)?;
+        let studies = self.studies.iter().map(|file| {
+            let study = Study::find(file)?;
+            study.check_claims(file, &records).map(|()| study)
+        });
+        let studies = studies.collect::<Result<Vec<Study>, _>>()?;
         let builds = BuildCounts::of(records.iter().map(|record| &*record.origin.build));
         if let Some(warning) = builds.warning("results") {
             say!("{warning}");
         }
         let spaces = lab::spaces::of_laboratory(&self.lab)?;
-        let page = ReportPage::with_spaces(&records, &store.texts(&all)?, &spaces);
+        let page = ReportPage::with(&records, &store.texts(&all)?, &spaces, &studies);
         if !printed {
             files::write(&self.out, &page.html)?;
         }

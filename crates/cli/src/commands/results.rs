@@ -90,7 +90,6 @@ const ADD_EXAMPLES: &str = "Examples:
       --factor system=mbert --factor direction=en-zh --factor layer=11 --factor alpha=3 \\
       --factor kind=mean --command 'python mds.py'";
 
-/// Flags of `results add`.
 #[derive(Args)]
 struct AddNumber {
     /// The laboratory's folder; it is made where there is none.

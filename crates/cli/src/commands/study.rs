@@ -101,7 +101,6 @@ pub(crate) enum Study {
     Collect(CollectFlags),
 }
 
-/// Flags of `study show`.
 #[derive(Args)]
 pub(crate) struct Show {
     /// The study.
@@ -109,7 +108,6 @@ pub(crate) struct Show {
     name: String,
 }
 
-/// Which study, and at which settings.
 #[derive(Args)]
 pub(crate) struct StudyChoice {
     /// Built-in studies, or files that end in .toml.
@@ -200,7 +198,6 @@ pub(crate) struct StudyChoice {
     pub(super) lab: PathBuf,
 }
 
-/// Flags of `study plan`.
 #[derive(Args)]
 pub(crate) struct PlanFlags {
     #[command(flatten)]
@@ -212,7 +209,6 @@ pub(crate) struct PlanFlags {
     format: Option<String>,
 }
 
-/// Flags of `study run`.
 #[derive(Args)]
 pub(crate) struct RunFlags {
     #[command(flatten)]
@@ -245,7 +241,6 @@ pub(crate) struct OtherSettings {
     pub(super) force: bool,
 }
 
-/// Flags of `study collect`.
 #[derive(Args)]
 pub(crate) struct CollectFlags {
     #[command(flatten)]
@@ -271,7 +266,6 @@ struct PlanListing {
     studies: Vec<String>,
     scale: Scale,
     steps: Vec<StepListing>,
-    /// How many steps are open.
     to_run: usize,
     /// Expected seconds of the open steps whose cost is known, one after another.
     seconds: f64,
@@ -279,7 +273,6 @@ struct PlanListing {
     skipped: Vec<String>,
 }
 
-/// A step of a plan.
 #[derive(Serialize)]
 struct StepListing {
     name: String,
@@ -292,14 +285,11 @@ struct StepListing {
     command: String,
 }
 
-/// What `study run` did.
 #[derive(Serialize)]
 struct RunSummary {
     studies: Vec<String>,
     scale: Scale,
-    /// Steps that were run.
     run: usize,
-    /// Steps that were complete before.
     cached: usize,
     lab: PathBuf,
     skipped: Vec<String>,
@@ -338,7 +328,6 @@ impl Show {
 }
 
 impl StudyChoice {
-    /// The plans of the chosen studies.
     pub(super) fn plans(&self) -> Result<Vec<StudyPlan>, Failure> {
         let names: Vec<&str> = match self.all {
             true => StudyFile::names().filter(|name| *name != "demo").collect(),
@@ -505,7 +494,6 @@ pub(super) fn lab_flag(lab: &Path) -> String {
     }
 }
 
-/// The names of the studies of plans.
 fn names(plans: &[StudyPlan]) -> Vec<String> {
     plans.iter().map(|plan| plan.study.clone()).collect()
 }

@@ -51,7 +51,6 @@ pub(super) const COLLECT_EXAMPLES: &str = "Example:
 
 `study run` does this by itself; the last job of `study submit` runs this command.";
 
-/// Flags of `study submit`.
 #[derive(Args)]
 pub(crate) struct SubmitFlags {
     #[command(flatten)]
@@ -101,7 +100,6 @@ pub(crate) struct SubmitFlags {
     settings: OtherSettings,
 }
 
-/// Flags of `study status` and `study cancel`.
 #[derive(Args)]
 pub(crate) struct LabFlag {
     /// The laboratory's folder.
@@ -109,7 +107,6 @@ pub(crate) struct LabFlag {
     lab: PathBuf,
 }
 
-/// Flags of `study step`.
 #[derive(Args)]
 pub(crate) struct StepFlags {
     /// The key of the step.
@@ -128,13 +125,11 @@ pub(crate) struct StepFlags {
     lab: LabFlag,
 }
 
-/// What `study submit` did.
 #[derive(Serialize)]
 struct SubmitSummary {
     studies: Vec<String>,
     #[serde(flatten)]
     submission: Submission,
-    /// How many steps it has.
     steps: usize,
 }
 
@@ -179,7 +174,6 @@ impl SubmitFlags {
     }
 }
 
-/// The latest submission of a laboratory.
 fn latest(lab: &Laboratory, shown: &std::path::Path) -> Result<Submission, Failure> {
     Submission::latest(lab)?.ok_or_else(|| {
         Failure::Usage(format!(

@@ -47,7 +47,6 @@ impl ListFlags {
         Ok(Outcome::new(text, &json!({ "items": items })))
     }
 
-    /// One item in a few lines.
     fn described(&self, item: &ItemCoverage) -> String {
         let name = format!("{}, {}", item.paper, item.item);
         let mut text = format!("{name:<32}{}\n", item.shows);

@@ -20,7 +20,6 @@ pub(super) const PACK_EXAMPLES: &str = "Examples:
 
 A step whose result was unpacked is not run again; one whose files another step needs is run for it.";
 
-/// Flags of `study pack`.
 #[derive(Args)]
 pub(crate) struct PackFlags {
     /// The laboratory's folder.
@@ -36,7 +35,6 @@ pub(crate) struct PackFlags {
     force: bool,
 }
 
-/// Flags of `study unpack`.
 #[derive(Args)]
 pub(crate) struct UnpackFlags {
     /// The pack.

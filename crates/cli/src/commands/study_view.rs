@@ -69,12 +69,10 @@ fn device(name: &str) -> Result<&'static str, Failure> {
     Ok(if device.is_gpu() { "cuda" } else { CPU })
 }
 
-/// Shows running studies.
 pub(super) struct LiveView {
     terminal: bool,
     screen: MultiProgress,
     all: ProgressBar,
-    /// A line for each running step.
     running: HashMap<usize, ProgressBar>,
     /// How many steps have begun or ended.
     passed: usize,
@@ -99,7 +97,6 @@ impl LiveView {
         Self { terminal, screen, all, running: HashMap::new(), passed: 0, total }
     }
 
-    /// Prints a line above the bars.
     pub(super) fn print(&self, text: &str) {
         match self.terminal {
             true => _ = self.screen.println(text),
@@ -108,7 +105,6 @@ impl LiveView {
     }
 }
 
-/// How a bar is drawn.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("a fixed template").progress_chars("=> ")
 }

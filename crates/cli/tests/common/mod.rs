@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -32,21 +32,76 @@ impl Shared {
     }
 }
 
+/// A command line: a text whose words stand apart by spaces (`'…'` around one that has some), or its words.
+pub(crate) trait Typed {
+    fn words(&self) -> Vec<String>;
+}
+
+impl Typed for str {
+    fn words(&self) -> Vec<String> {
+        let (mut words, mut quoted, mut open) = (Vec::new(), false, false);
+        for c in self.chars() {
+            match c {
+                '\'' => quoted = !quoted,
+                _ if c.is_whitespace() && !quoted => open = false,
+                _ => {
+                    if !open {
+                        words.push(String::new());
+                        open = true;
+                    }
+                    words.last_mut().expect("a word that was begun").push(c);
+                }
+            }
+        }
+        words
+    }
+}
+
+impl<T: Typed + ?Sized> Typed for &T {
+    fn words(&self) -> Vec<String> {
+        (*self).words()
+    }
+}
+
+impl Typed for String {
+    fn words(&self) -> Vec<String> {
+        self.as_str().words()
+    }
+}
+
+impl<T: AsRef<str>> Typed for [T] {
+    fn words(&self) -> Vec<String> {
+        self.iter().map(|word| word.as_ref().to_owned()).collect()
+    }
+}
+
+impl<T: AsRef<str>, const N: usize> Typed for [T; N] {
+    fn words(&self) -> Vec<String> {
+        self[..].words()
+    }
+}
+
+impl<T: AsRef<str>> Typed for Vec<T> {
+    fn words(&self) -> Vec<String> {
+        self[..].words()
+    }
+}
+
 /// The binary with these arguments, in a folder, with nothing to read.
-pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn command(folder: &Path, line: &(impl Typed + ?Sized)) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    command.current_dir(folder).args(arguments).stdin(Stdio::null());
+    command.current_dir(folder).args(line.words()).stdin(Stdio::null());
     command
 }
 
 /// Runs it to its end.
-pub(crate) fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().expect("the binary runs")
+pub(crate) fn isogloss(folder: &Path, line: &(impl Typed + ?Sized)) -> Output {
+    command(folder, line).output().expect("the binary runs")
 }
 
 /// Runs it with something to read from standard input.
-pub(crate) fn reading(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut command = command(folder, arguments);
+pub(crate) fn reading(folder: &Path, line: &(impl Typed + ?Sized), input: &str) -> Output {
+    let mut command = command(folder, line);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary runs");
     // A command that refuses its arguments does not wait for input.
@@ -54,21 +109,49 @@ pub(crate) fn reading(folder: &Path, arguments: &[&str], input: &str) -> Output 
     child.wait_with_output().expect("the binary runs")
 }
 
+/// Starts it, with nothing to see.
+pub(crate) fn started(folder: &Path, line: &(impl Typed + ?Sized)) -> Child {
+    let mut command = command(folder, line);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary runs")
+}
+
+/// All goes well: standard output and standard error.
+pub(crate) fn ran(folder: &Path, line: &(impl Typed + ?Sized)) -> [String; 2] {
+    let Output { status, stdout, stderr } = isogloss(folder, line);
+    let [printed, said] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(status.success(), "{:?}: {said}", line.words());
+    [printed, said]
+}
+
+/// Copies a file or a folder.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(status.unwrap().success());
+}
+
+/// A file of JSON.
+pub(crate) fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
 /// The JSON that it prints when all goes well.
-pub(crate) fn done(folder: &Path, arguments: &[&str]) -> Value {
-    let output = isogloss(folder, &[arguments, &["--json"]].concat());
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    serde_json::from_slice(&output.stdout).expect("one JSON object")
+pub(crate) fn done(folder: &Path, line: &(impl Typed + ?Sized)) -> Value {
+    let words = [line.words(), vec!["--json".to_owned()]].concat();
+    serde_json::from_str(&ran(folder, &words)[0]).expect("one JSON object")
 }
 
 /// It fails with this exit code, prints nothing, and complains of what is expected. Gives all that
 /// it printed.
-pub(crate) fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) -> String {
-    let output = isogloss(folder, arguments);
+pub(crate) fn refused(
+    folder: &Path,
+    line: &(impl Typed + ?Sized),
+    code: i32,
+    reason: &str,
+) -> String {
+    let output = isogloss(folder, line);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
-    assert!(errors.contains(expected), "{arguments:?}: {errors}");
+    assert_eq!(output.status.code(), Some(code), "{:?}: {errors}", line.words());
+    assert!(errors.contains(reason), "{:?}: {errors}", line.words());
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
     errors
 }
@@ -76,12 +159,8 @@ pub(crate) fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &s
 /// A folder with a small world in it.
 pub(crate) fn with_world() -> TempDir {
     let folder = TempDir::new().unwrap();
-    let sizes =
-        ["nli={train=3,dev=3,test=3}", "ner.train=9", "treebank.train=9", "parallel.train=9"];
-    let sizes = sizes.iter().flat_map(|size| ["--set", size]);
-    let mut arguments = vec!["world", "generate", "--out", "world", "--sentences", "3000"];
-    arguments.extend(sizes.chain(["--set", "tatoeba=40"]));
-    let output = isogloss(folder.path(), &arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let sizes = "--set nli={train=3,dev=3,test=3} --set ner.train=9 --set treebank.train=9 \
+                 --set parallel.train=9 --set tatoeba=40";
+    ran(folder.path(), &format!("world generate --out world --sentences 3000 {sizes}"));
     folder
 }

@@ -30,7 +30,6 @@ Links are `i-j` pairs, a line for each pair of sentences; words count from 0 and
 by spaces, so give the text that was aligned. Rows that repeat an earlier one on both sides, and
 rows of which a side is longer than the model reads, are left out and counted.";
 
-/// Flags of `align contexts`.
 #[derive(Args)]
 pub struct Contexts {
     /// The folder of a run, or a Hugging Face folder: one for both sides, or one for each, in the order

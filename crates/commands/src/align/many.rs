@@ -31,7 +31,6 @@ dictionary: its own, or that of the opposite direction reversed, or the source's
 hub. Words that a map of the pair was learned from are left out and counted, and every translation that any
 of the dictionaries has is right.";
 
-/// Flags of `align many`.
 #[derive(Args)]
 pub struct Many {
     /// The vectors of a language, in any format that `align words` reads; repeat for each language.

@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
-/// Flags of `bench encode`.
 #[derive(Args)]
 pub struct BenchEncode {
     #[command(flatten)]

@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
-/// Flags of `bench mlm`.
 #[derive(Args)]
 pub struct BenchMlm {
     #[command(flatten)]
@@ -23,7 +22,6 @@ pub struct BenchMlm {
     one_by_one: bool,
 }
 
-/// What was measured.
 #[derive(Serialize)]
 struct TrainingSpeed {
     #[serde(flatten)]

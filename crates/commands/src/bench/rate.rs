@@ -47,7 +47,6 @@ pub(super) struct BenchShape {
 pub(super) const MOST_TOKENS: usize = 100_000_000;
 
 impl BenchShape {
-    /// Tokens of a step.
     pub(super) fn tokens(&self) -> usize {
         self.batch.saturating_mul(self.length)
     }
@@ -65,7 +64,6 @@ impl BenchShape {
         }
     }
 
-    /// A batch of random tokens.
     pub(super) fn draw(&self, step: u32) -> Batch {
         let mut draws = Draws::new(Key { seed: self.seed, step, stream: u32::MAX });
         let tokens: Indices = (0..self.tokens()).map(|_| draws.below(self.vocab as u32)).collect();
@@ -80,7 +78,6 @@ impl BenchShape {
     }
 }
 
-/// How fast it went.
 #[derive(Serialize)]
 pub(super) struct SpeedResult {
     device: String,

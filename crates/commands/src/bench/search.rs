@@ -15,7 +15,6 @@ use crate::models::Compute;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
-/// Flags of `bench search`.
 #[derive(Args)]
 pub struct BenchSearch {
     /// Vectors of one side.

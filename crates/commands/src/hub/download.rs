@@ -15,7 +15,6 @@ The cache is HF_HUB_CACHE, or HF_HOME/hub, or ~/.cache/huggingface/hub. A token
 is taken from HF_TOKEN or from the file `token` in HF_HOME. HF_ENDPOINT names
 another server. What was broken off goes on where it stopped.";
 
-/// Flags of `hub download`.
 #[derive(Args)]
 pub struct Download {
     /// The model, as OWNER/MODEL; mbert, xlm-r, xlm-r-large and xlm-100 are short for those of the papers. Every command then

@@ -42,7 +42,6 @@ pub struct Import {
 /// The file of an imported folder that says where it comes from.
 pub(super) const IMPORTED: &str = "imported.json";
 
-/// What stands in it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ImportNote {
     /// The name of the model that was imported.
@@ -71,9 +70,10 @@ impl Import {
         let checkpoint = hub::open(&self.folder, &device)?;
         let seconds = start.elapsed().as_secs_f64();
         let (summary, fingerprint) = (checkpoint.summary.clone(), checkpoint.fingerprint.clone());
-        PretrainedModel::from(checkpoint).save(&self.out, self.force)?;
+        let draft = PretrainedModel::from(checkpoint).draft(&self.out, self.force)?;
         let note = ImportNote { from: model_name(&self.folder) };
-        files::write(&self.out.join(IMPORTED), serde_json::to_string(&note)? + "\n")?;
+        draft.write(IMPORTED, (serde_json::to_string(&note)? + "\n").as_bytes())?;
+        draft.finish()?;
         let mut text = in_words(&summary);
         let _ = writeln!(text, "read in {seconds:.2} s, written to {}", self.out.display());
         let result = ImportResult { summary, fingerprint, seconds, out: self.out };

@@ -186,7 +186,6 @@ pub struct Pretrain {
     compute: Compute,
 }
 
-/// A parser of presets that lists them.
 fn presets() -> impl TypedValueParser<Value = Preset> {
     let named = |preset: Preset| PossibleValue::new(preset.name()).help(preset.summary());
     PossibleValuesParser::new(Preset::all().map(named))
@@ -216,7 +215,6 @@ const KEYS: [(&str, &str); 19] = [
     ("snapshots", "at most so many of the weights (RUN@STEP); else 8, in 256 MB"),
 ];
 
-/// The examples and the keys.
 fn long_help() -> String {
     let mut help =
         format!("{EXAMPLES}\n\nKeys of text, vocabulary, and what is saved while training:");
@@ -380,7 +378,6 @@ fn failure(error: PretrainError) -> Failure {
     }
 }
 
-/// The flag that sets a key.
 fn flag(key: &str) -> Option<String> {
     Some(match key {
         "languages" | "files" => "--world DIR, or --text LANG=FILE".to_owned(),

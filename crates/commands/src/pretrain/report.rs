@@ -10,7 +10,6 @@ fn tokens(tokens: u64) -> String {
     format!("{:.2} M tokens", tokens as f64 / 1e6)
 }
 
-/// A run's summary as lines.
 pub(super) fn in_words(summary: &PretrainSummary, folder: &Path) -> String {
     let folder = folder.display();
     let mut text = format!(

@@ -74,7 +74,6 @@ subcommands! {
     }
 }
 
-/// Which model, and where it runs.
 #[derive(Args)]
 struct ModelFlags {
     /// The folder of a run, or a Hugging Face folder.
@@ -346,7 +345,6 @@ fn at(file: &str, number: usize, sentence: String) -> InputSentence {
     InputSentence { place: format!("{file}:{}: ", number + 1), sentence, reference: None }
 }
 
-/// A weight of a shift.
 fn weight(text: &str) -> Result<f32, String> {
     let weight = text.parse::<f32>().ok().filter(|weight| weight.is_finite());
     weight.ok_or_else(|| "a weight is a finite number".to_owned())

@@ -130,7 +130,6 @@ pub struct Transfer {
 /// Settings that are trained side by side on a GPU where nothing else is asked for.
 const JOBS_ON_GPU: usize = 8;
 
-/// The labelled files.
 #[derive(Args)]
 struct DataFlags {
     /// A folder of `world generate`: train and choose on its first language, score them all.
@@ -227,7 +226,6 @@ struct GridFlags {
     seeds: Vec<u64>,
 }
 
-/// A schedule by name.
 #[derive(Clone, Copy, ValueEnum)]
 enum ScheduleName {
     /// Warmup over the first tenth of the steps, then linear decay to 0.
@@ -283,7 +281,6 @@ impl GridFlags {
     }
 }
 
-/// The sets of a run.
 struct NamedSets {
     train: SetConfig,
     dev: SetConfig,

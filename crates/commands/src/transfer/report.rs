@@ -6,7 +6,6 @@ use std::path::Path;
 use tasks::finetune::{ShiftResult, ShiftedTestResult, TestResult, TransferResult};
 use terms::Estimate;
 
-/// The result as a table.
 pub(super) fn in_words(result: &TransferResult, folder: &Path) -> String {
     let place = folder.display();
     let mut text = format!(
@@ -153,7 +152,6 @@ fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// What the result is a mean of.
 fn tried(result: &TransferResult) -> String {
     let mut seeds: Vec<u64> = result.settings.iter().map(|setting| setting.setting.seed).collect();
     seeds.sort_unstable();

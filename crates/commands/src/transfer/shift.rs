@@ -12,7 +12,6 @@ use crate::failure::Failure;
 use crate::shift::MEANS;
 use crate::texts::parse_text;
 
-/// How target languages are shifted.
 #[derive(Args)]
 pub(super) struct ShiftFlags {
     /// Score target languages also shifted towards the source, after this layer (0 is the
@@ -50,7 +49,6 @@ pub(super) struct ShiftFlags {
 }
 
 impl ShiftFlags {
-    /// Whether a shift is asked for.
     pub(super) fn asked(&self) -> bool {
         self.shift_layer.is_some()
     }

@@ -47,7 +47,6 @@ pub(super) struct SourceFlags {
     new_layers: Option<usize>,
 }
 
-/// Dropout in new layers.
 const NEW_DROPOUT: f32 = 0.1;
 
 impl SourceFlags {
@@ -158,7 +157,6 @@ impl SourceFlags {
     }
 }
 
-/// Files by language.
 pub(super) fn paths(pairs: &[(String, String)]) -> BTreeMap<String, PathBuf> {
     pairs.iter().map(|(language, file)| (language.clone(), file.into())).collect()
 }

@@ -17,7 +17,6 @@ pub(super) const EXAMPLES: &str = "Examples:
   The 50,000 most frequent words, as an array for NumPy:
     isogloss vectors convert wiki.en.vec --limit 50000 --out en.npy";
 
-/// Flags of `vectors convert`.
 #[derive(Args)]
 pub struct Convert {
     /// The vectors to read, plain, gzip or zstd, or `-` for standard input; the format is recognised by

@@ -21,7 +21,6 @@ pub(super) const EXAMPLES: &str = "Examples:
     isogloss vectors glove --out en.vec --text en=en.txt \\
       --memory 256 --compat";
 
-/// Flags of `vectors glove`.
 #[derive(Args)]
 pub struct Glove {
     /// The dimension of the vectors.

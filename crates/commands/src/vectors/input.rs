@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::texts::{TextFlags, TokenizerFlag, describe_skipped, watch_languages};
 
-/// Flags of `vectors word2vec` and `vectors glove` alike.
 #[derive(Args)]
 pub(super) struct Input {
     /// How text is tokenized into words: auto (the language's default), whitespace, moses or jieba; or
@@ -66,7 +65,6 @@ pub(super) struct Input {
     text: TextFlags,
 }
 
-/// The format of a file of vectors.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum FormatFlag {
     /// Word2Vec's and fastText's text, with a header.
@@ -82,7 +80,6 @@ pub(crate) enum FormatFlag {
 }
 
 impl FormatFlag {
-    /// The library's name of it.
     pub(crate) fn format(self) -> VectorFormat {
         match self {
             FormatFlag::Text => VectorFormat::Text,
@@ -92,7 +89,6 @@ impl FormatFlag {
         }
     }
 
-    /// What names of its files end in.
     pub(crate) fn ending(self) -> &'static str {
         match self {
             FormatFlag::Text => "vec",
@@ -104,7 +100,6 @@ impl FormatFlag {
 }
 
 impl Input {
-    /// The random seed of sampling and training.
     pub(super) fn seed(&self) -> u64 {
         self.text.seed()
     }
@@ -151,7 +146,6 @@ impl Input {
         StateFile { path: out.with_added_extension("state") }
     }
 
-    /// Threads to train on.
     pub(super) fn threads(&self) -> usize {
         self.threads
     }
@@ -161,7 +155,6 @@ impl Input {
         TokenizerFlag::from_str(&self.tokenizer, false).ok().map(TokenizerChoice::from)
     }
 
-    /// Reads the text.
     pub(super) fn sentences(&self) -> Result<IndexedSentences, Failure> {
         if let Some(run) = &self.model {
             let config = run.join("config.toml").is_file().then(|| PretrainConfig::read(run));
@@ -223,7 +216,6 @@ impl Input {
         Ok(Outcome::new(describe(&result), &result).beside(&self.out))
     }
 
-    /// The file to write.
     pub(super) fn out(&self) -> &Path {
         &self.out
     }

@@ -6,7 +6,6 @@ use vectors::{EpochLoss, TrainingObserver, TrainingProgress};
 
 use crate::{progress, stop};
 
-/// Shows the progress of training.
 pub(super) struct TrainingDisplay {
     /// What is counted: words or pairs.
     unit: &'static str,

@@ -26,7 +26,6 @@ pub(super) const EXAMPLES: &str = "Examples:
     isogloss vectors word2vec --out fr.vec --ngrams 3-6 \\
       --text fr=fr.txt";
 
-/// Flags of `vectors word2vec`.
 #[derive(Args)]
 pub struct Word2vec {
     /// CBOW: predict a word from the mean of its context, in place of skip-gram.

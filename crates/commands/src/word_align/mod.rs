@@ -208,7 +208,6 @@ impl WordAlignFlags {
         }
     }
 
-    /// How words are preprocessed.
     fn preparation(&self, languages: &[String; 2]) -> BitextPreparation {
         BitextPreparation {
             lowercase: self.lowercase,
@@ -304,7 +303,6 @@ fn describe(result: &WordAlignResult) -> String {
     )
 }
 
-/// Shows progress on standard error.
 struct AlignmentDisplay {
     bar: Option<Progress>,
     iterations: usize,

@@ -5,7 +5,6 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 
-/// How a model is trained.
 #[derive(Args)]
 pub(super) struct TrainingFlags {
     /// Iterations of expectation-maximisation; the last one only links [default: 5].

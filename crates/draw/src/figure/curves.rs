@@ -15,11 +15,8 @@ const RIGHT: f64 = 142.0;
 /// The least distance of two labels.
 const APART: f64 = 14.0;
 
-/// One line.
 pub(super) struct ShareCurve {
-    /// Its name, at its end.
     pub(super) name: String,
-    /// Its colour.
     pub(super) colour: usize,
     /// Place (0 to 1) and share.
     pub(super) points: Vec<(f64, f64)>,
@@ -43,7 +40,6 @@ pub(super) struct ShareChart {
     pub(super) ruled: bool,
     pub(super) curves: Vec<ShareCurve>,
     pub(super) levels: Vec<ShareLevel>,
-    /// The rows of the numbers.
     pub(super) data: Vec<DataRow>,
 }
 

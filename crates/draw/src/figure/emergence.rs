@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{Figure, Panel};
 
-/// How many moments are drawn.
 const MOMENTS: usize = 6;
 /// The side of a panel, of which two fit on a phone and six on a page, and the width of a chart, of which two do.
 const SIDE: f64 = 166.0;
@@ -180,7 +179,6 @@ fn axis(points: &[ProbePoint]) -> impl Fn(u64) -> f64 + use<> {
 /// A measure's name, and its value at a probe.
 type NamedMeasure<'a> = (&'a str, &'a dyn Fn(&ProbePoint) -> f64);
 
-/// The curves over the steps.
 fn charts(series: &ProbeSeries, layer: usize, moments: &[usize]) -> [Panel; 2] {
     let points = &series.points;
     let place = axis(points);

@@ -15,7 +15,6 @@ pub(super) fn is_clearly_above(accuracy: f64, other: f64, sentences: usize) -> b
     accuracy - other > CLEARLY * (variance(accuracy) + variance(other)).sqrt()
 }
 
-/// The layer of the best raw retrieval.
 pub(super) fn best_layer(raw: &[f64]) -> usize {
     // The first of equals.
     (0..raw.len()).rev().max_by(|&a, &b| raw[a].total_cmp(&raw[b])).unwrap_or(0)

@@ -19,7 +19,6 @@ use super::{
 use crate::Figure;
 
 const SIDE: f64 = 166.0;
-/// Sentences of each language that are drawn.
 const DRAWN: usize = 200;
 
 /// Parallel sentences at some layers of an encoder, with what was measured there.
@@ -27,7 +26,6 @@ const DRAWN: usize = 200;
 pub struct LayeredSpace {
     /// The model, as a caption names it.
     pub model: String,
-    /// The two languages.
     pub languages: [String; 2],
     /// The numbers of the layers; 0 is the embeddings.
     pub numbers: Vec<usize>,
@@ -37,7 +35,6 @@ pub struct LayeredSpace {
     pub lengths: [Vec<usize>; 2],
     /// How many sentences retrieval chooses from.
     pub candidates: usize,
-    /// Raw retrieval accuracy of each layer.
     pub raw: Vec<f64>,
     /// The share of variance between the languages at each layer.
     pub language_share: Vec<f64>,
@@ -125,7 +122,6 @@ fn within(groups: &[Matrix; 2]) -> f64 {
     (squares / (2 * groups[0].rows().max(1)) as f64).sqrt()
 }
 
-/// Draws the layers of an encoder.
 pub fn layers(space: &LayeredSpace) -> SpaceFigure {
     let mut planes: Vec<PlaneProjection> = Vec::new();
     for layer in 0..space.numbers.len() {

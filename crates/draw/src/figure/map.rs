@@ -13,7 +13,6 @@ const BESIDE: f64 = 360.0;
 /// Labels are drawn where one panel stands by itself.
 const LABELLED: usize = 1;
 
-/// A space to be drawn.
 #[derive(Clone, Debug)]
 pub struct MapPanel {
     /// Its name: a layer, or what the vectors are.
@@ -22,23 +21,16 @@ pub struct MapPanel {
     pub groups: Vec<Matrix>,
 }
 
-/// A text beside a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapLabel {
-    /// The language, by its place.
     pub language: usize,
-    /// The row of its vectors.
     pub row: usize,
-    /// The text.
     pub text: String,
 }
 
-/// What a map is of.
 #[derive(Clone, Debug)]
 pub struct SpaceMap {
-    /// The code of each language.
     pub languages: Vec<String>,
-    /// The spaces.
     pub panels: Vec<MapPanel>,
     /// The items: `sentences` or `words`.
     pub items: &'static str,
@@ -52,7 +44,6 @@ pub struct SpaceMap {
     pub texts: Vec<Vec<String>>,
 }
 
-/// Draws a map.
 pub fn map(space: &SpaceMap) -> SpaceFigure {
     let alone = space.panels.len() == LABELLED;
     let mut shares = Vec::new();

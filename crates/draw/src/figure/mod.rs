@@ -67,7 +67,6 @@ pub fn language_letter(code: &str) -> Option<char> {
     rest.chars().next().filter(char::is_ascii_lowercase).map(|letter| letter.to_ascii_uppercase())
 }
 
-/// The legend of languages, in their colours.
 fn language_legend(languages: &[String]) -> Vec<LegendEntry> {
     let entry = |(colour, code): (usize, &String)| LegendEntry {
         name: language_name(code),
@@ -100,20 +99,15 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
-/// What came of drawing a figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FigureResult {
-    /// The file.
     pub out: PathBuf,
     /// Which figure: `emergence`, `layers`, `shift` or `map`.
     pub figure: String,
-    /// The finding that it states.
     pub title: String,
-    /// How it is to be read.
     pub caption: String,
 }
 
-/// The layer's name.
 pub fn layer_name(layer: usize) -> String {
     if layer == 0 { "embeddings".to_owned() } else { format!("layer {layer}") }
 }

@@ -15,7 +15,6 @@ const AT_ONCE: usize = 20;
 /// The share of points that fix the scale; the others, if they lie beyond the frame, are drawn at its edge.
 const FITTING: f64 = 0.995;
 
-/// One panel of points.
 pub(super) struct Scatter<'a> {
     /// Above the frame.
     pub(super) name: String,
@@ -23,11 +22,9 @@ pub(super) struct Scatter<'a> {
     pub(super) detail: String,
     /// The side of the frame.
     pub(super) size: f64,
-    /// The points of each language.
     pub(super) plane: &'a PlaneProjection,
     /// What half the frame stands for.
     pub(super) extent: f64,
-    /// The code of each language.
     pub(super) languages: &'a [String],
     /// Rows whose points are joined from language to language.
     pub(super) joined: &'a [usize],
@@ -81,7 +78,6 @@ impl Scatter<'_> {
         Panel { width: size, height: HEAD + size, description, body, data: self.data() }
     }
 
-    /// Where a point is drawn.
     fn place(&self, [x, y]: [f64; 2]) -> (f64, f64) {
         let half = self.size / 2.0;
         let inner = half - 5.0;

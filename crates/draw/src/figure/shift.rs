@@ -226,7 +226,6 @@ fn rate(body: &mut String, y: f64, rate: Option<f64>) {
     );
 }
 
-/// The conversion rate over the weights.
 fn chart(result: &TranslationResult, conversion: &[(f32, f64)]) -> Panel {
     let most = conversion.iter().map(|(alpha, _)| f64::from(*alpha)).fold(0.0, f64::max).max(1e-9);
     let place = |alpha: f32| f64::from(alpha) / most;

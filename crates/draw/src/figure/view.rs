@@ -6,9 +6,7 @@ use geometry::{Map, Step, normalize};
 /// What is done to vectors before they are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceView {
-    /// Nothing.
     Raw,
-    /// Each language's mean is subtracted.
     Centered,
     /// And each language is mapped onto the first by Procrustes, learned from the very pairs that are drawn.
     Aligned,

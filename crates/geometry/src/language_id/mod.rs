@@ -50,10 +50,10 @@ use text::RandomStreams;
 pub use removal::{leading_subspace, mean_subspace, subspace_of_means};
 
 use crate::cka::SimilarityInterval;
-use crate::error::{Error, Result};
 use crate::projection::variance_between;
 use crate::retrieval::{check_layers, row_digests};
 use crate::search::Watch;
+use crate::{Error, Result};
 use probe::{Features, LOOSE, LinearProbe, TOLERANCE};
 use removal::Removal;
 
@@ -221,10 +221,10 @@ pub fn language_id(
 
 fn check(languages: &[(String, Stack)]) -> Result<()> {
     let [(_, first), others @ ..] = languages else {
-        return Err(Error::request("text", "there is no language; give at least two"));
+        return Err(Error::of_key("text", "there is no language; give at least two"));
     };
     if others.is_empty() {
-        return Err(Error::request("text", "there is one language only; give at least two"));
+        return Err(Error::of_key("text", "there is one language only; give at least two"));
     }
     languages.iter().try_for_each(|(_, stack)| check_layers(first, stack))
 }
@@ -298,7 +298,6 @@ struct LabelledSentences {
     test: Vec<Matrix>,
 }
 
-/// What a treatment leaves.
 struct ProbedTreatment {
     accuracy: f64,
     nonlinear: f64,

@@ -27,7 +27,6 @@ pub(super) struct LinearProbe {
     scale: Vec<f64>,
 }
 
-/// Standardised rows with their labels.
 struct StandardizedRows<'a> {
     /// rows x dim.
     values: Vec<f64>,
@@ -136,7 +135,6 @@ impl<'a> Features<'a> {
     }
 }
 
-/// The score of each class.
 fn scores(weights: &[f64], row: &[f64], classes: usize) -> Vec<f64> {
     let width = row.len() + 1;
     let score = |class: usize| {

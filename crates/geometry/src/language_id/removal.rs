@@ -6,18 +6,14 @@ use faer::Mat;
 use crate::normalize::{mean, subtract};
 use crate::projection::principal_directions;
 
-/// What is removed.
 pub(super) enum Removal {
-    /// Nothing.
     Nothing,
-    /// The mean of each language.
     Means(Vec<Vec<f64>>),
     /// The components in some directions, each of length 1 and at right angles to the others.
     Subspace(Vec<Vec<f64>>),
 }
 
 impl Removal {
-    /// The means of these languages.
     pub(super) fn means(languages: &[Matrix]) -> Self {
         Self::Means(languages.iter().map(mean).collect())
     }

@@ -9,8 +9,8 @@ use std::path::Path;
 use files::At;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
 use crate::search::{Neighbours, Top};
+use crate::{Error, Result};
 
 /// The longest first line: a key is a digest.
 const LONGEST_HEADER: usize = 4096;
@@ -105,7 +105,7 @@ impl NearestState {
         }
         let expected = self.header.clone();
         let read = |path: &Path| Self::read(path, &expected);
-        let says = |error: &Error, what: &str| matches!(error, Error::Input { reason, .. } if reason == what);
+        let says = |error: &Error, what: &str| error.to_string().contains(what);
         let damaged = |error: &Error| says(error, DAMAGED);
         match files::checkpoints::read(path, read, damaged, note) {
             Err(error) if damaged(&error) => {
@@ -162,7 +162,6 @@ impl NearestState {
     }
 }
 
-/// Hashes what is written.
 struct HashingWriter<W> {
     inner: W,
     hasher: blake3::Hasher,

@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use tensor::Device;
 use terms::interrupt::Interruption;
 
-use crate::error::{Error, Result};
 use crate::matmul::rows_by_rows;
 use crate::normalize::{Step, normalize};
+use crate::{Error, Result};
 pub use dropout::SimilarityDropout;
 use resident::Resident;
 use sift::Sieve;
@@ -71,7 +71,7 @@ impl Measure {
     pub fn named(name: &str, neighbours: Option<usize>, rows: usize) -> Result<Self> {
         if let Some(k) = neighbours.filter(|&k| k > rows || k == 0) {
             let reason = format!("{k} neighbours: there are {rows} rows; give fewer, at least 1");
-            return Err(Error::request("neighbors", reason));
+            return Err(Error::of_key("neighbors", reason));
         }
         let k = |otherwise: usize| neighbours.unwrap_or(otherwise.min(rows));
         match name {
@@ -82,7 +82,7 @@ impl Measure {
             _ => {
                 let reason =
                     format!("there is no `{name}`; give nn, csls, margin or margin-distance");
-                Err(Error::request("retrieval", reason))
+                Err(Error::of_key("retrieval", reason))
             }
         }
     }

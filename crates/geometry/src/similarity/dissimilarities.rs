@@ -8,7 +8,7 @@ use text::RandomStreams;
 
 use super::{DISSIMILARITIES, LayerSides, SampleDraws, SampledSpread, SampledValue};
 use crate::cka::{constant, pearson};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// All pairs of rows, or as many drawn at random.
 pub(super) fn pairs(rows: usize, seed: u64) -> Vec<(u32, u32)> {

@@ -36,8 +36,8 @@ use terms::{RowCounts, interrupt};
 use text::RandomStreams;
 
 use crate::cka::{SimilarityInterval, check, counts_of_arrays};
-use crate::error::{Error, Result};
 use crate::search::Watch;
+use crate::{Error, Result};
 
 /// Blocks that rows are dealt into for intervals.
 pub const BLOCKS: usize = 20;
@@ -252,7 +252,7 @@ fn check_shapes(x: &Stack, y: &Stack, config: &SimilarityConfig) -> Result<()> {
             x.dim(layer),
             y.dim(layer)
         );
-        return Err(Error::request("measure", reason));
+        return Err(Error::of_key("measure", reason));
     }
     Ok(())
 }
@@ -317,7 +317,6 @@ impl SampleDraws {
         }
     }
 
-    /// How many blocks there are.
     fn block_count(&self) -> usize {
         if self.halves.is_empty() { 1 } else { BLOCKS }
     }
@@ -374,7 +373,6 @@ fn of_layer(
     Ok(found.into_iter().map(|(measure, sampled)| (measure, sampled.measured(drawn))).collect())
 }
 
-/// One layer of both sides.
 #[derive(Clone, Copy)]
 struct LayerSides<'a> {
     x: &'a Stack,

@@ -12,8 +12,8 @@ use tensor::Device;
 use terms::interrupt;
 
 use super::{LayerSides, SampleDraws, SampledSpread, SampledValue, SimilarityMeasure};
+use crate::Result;
 use crate::cka::{Centre, Rows, constant};
-use crate::error::Result;
 use crate::products::{AddedProduct, Columns, Summed};
 
 /// Rows that are read at a time: enough that each of twenty blocks has a few hundred.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use tensor::Device;
 
 use super::{LayerSides, NEIGHBOURS, SampleDraws, SampledSpread, SampledValue, SimilarityMeasure};
-use crate::error::Result;
+use crate::Result;
 use crate::retrieval::checked;
 use crate::search::{Measure, Neighbours, Scores, unwatched};
 

@@ -4,7 +4,9 @@
 //! that is truncated under a map ends the process, and here it is an error. What a header says is believed only as far
 //! as the file bears it out.
 
+pub mod gguf;
 mod pickle;
+mod quantised;
 pub mod safetensors;
 pub mod torch;
 
@@ -16,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 use files::{At, limits};
 use serde::Deserialize;
+
+use crate::gguf::gguf_file;
+pub use quantised::Quantised;
 use text::{Error, Result};
 
 /// What the numbers of a tensor are.
@@ -32,6 +37,7 @@ pub enum NumberType {
     I8,
     U8,
     Bool,
+    Quantised(Quantised),
     Other,
 }
 
@@ -43,7 +49,20 @@ impl NumberType {
             Self::F32 | Self::I32 => Some(4),
             Self::F16 | Self::Bf16 | Self::I16 => Some(2),
             Self::I8 | Self::U8 | Self::Bool => Some(1),
-            Self::Other => None,
+            Self::Quantised(_) | Self::Other => None,
+        }
+    }
+
+    /// Bytes of a tensor, whose rows are whole blocks.
+    pub(crate) fn bytes_of(self, shape: &[usize]) -> Option<usize> {
+        let numbers = shape.iter().try_fold(1usize, |numbers, &size| numbers.checked_mul(size))?;
+        match self {
+            Self::Quantised(kind) => {
+                let (length, bytes) = kind.block();
+                let whole = shape.last().is_some_and(|cols| cols % length == 0);
+                whole.then(|| (numbers / length).checked_mul(bytes))?
+            }
+            other => numbers.checked_mul(other.bytes()?),
         }
     }
 }
@@ -57,6 +76,8 @@ pub struct Located {
     pub shape: Vec<usize>,
     /// Where its numbers stand in the file, row after row.
     pub bytes: Range<usize>,
+    /// Rows of a head, where the first half of a head's rows and the second stand in turn, as in GGUF's Llamas.
+    pub head_rows: Option<usize>,
 }
 
 /// The tensors of a file, by name.
@@ -73,6 +94,8 @@ pub struct StoredTensor<'a> {
     first: usize,
     /// How many bytes it has.
     pub length: usize,
+    /// Rows of a head, where its halves stand in turn.
+    pub(crate) head_rows: Option<usize>,
 }
 
 /// Bytes of a tensor that are held at a time where all of them are gone through.
@@ -123,6 +146,8 @@ pub struct CheckpointWeights {
     tensors: BTreeMap<String, (usize, Located)>,
     /// The files' names.
     pub files: Vec<String>,
+    /// Whether the scales of norms are whole where the family keeps them less one.
+    pub(crate) whole_scales: bool,
 }
 
 /// How a file is written.
@@ -130,6 +155,7 @@ pub struct CheckpointWeights {
 enum Format {
     Safetensors,
     Torch,
+    Gguf,
 }
 
 /// The list of a checkpoint in several files.
@@ -143,6 +169,11 @@ const FETCH: &str = "fetch the file anew, or save the model anew with `save_pret
 impl CheckpointWeights {
     /// Finds the weights in a folder: one file or several, safetensors before PyTorch's own.
     pub fn open(folder: &Path) -> Result<Self> {
+        if let Some(path) = gguf_file(folder) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let folder = path.parent().unwrap_or(Path::new(""));
+            return Self::read(folder, Format::Gguf, vec![name], None);
+        }
         let formats = [
             (Format::Safetensors, "model.safetensors", "model.safetensors.index.json"),
             (Format::Torch, "pytorch_model.bin", "pytorch_model.bin.index.json"),
@@ -188,6 +219,7 @@ impl CheckpointWeights {
             let found = match format {
                 Format::Safetensors => safetensors::read(&file),
                 Format::Torch => torch::read(BufReader::new(&file)),
+                Format::Gguf => gguf::read(&file).and_then(crate::gguf::tensors),
             };
             let found = found.map_err(|reason| Error::file(&path, reason, FETCH))?;
             opened.push((path, file));
@@ -208,7 +240,7 @@ impl CheckpointWeights {
             let reason = format!("names {lost}, which no file has");
             return Err(Error::file(path, reason, FETCH));
         }
-        Ok(Self { opened, tensors, files })
+        Ok(Self { opened, tensors, files, whole_scales: matches!(format, Format::Gguf) })
     }
 
     /// The names of all tensors.
@@ -218,9 +250,10 @@ impl CheckpointWeights {
 
     /// A tensor.
     pub fn get(&self, name: &str) -> Option<StoredTensor<'_>> {
-        let (number, Located { element, shape, bytes }) = self.tensors.get(name)?;
+        let (number, Located { element, shape, bytes, head_rows }) = self.tensors.get(name)?;
         let (file, first, length) = (&self.opened[*number], bytes.start, bytes.len());
-        Some(StoredTensor { element: *element, shape, file, first, length })
+        let head_rows = *head_rows;
+        Some(StoredTensor { element: *element, shape, file, first, length, head_rows })
     }
 }
 

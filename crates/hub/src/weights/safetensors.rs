@@ -32,7 +32,7 @@ pub fn read(mut file: impl Read + Seek) -> Result<Tensors, String> {
     let located = |(name, info): (String, &safetensors::tensor::TensorInfo)| {
         let (first, last) = info.data_offsets;
         let (element, shape) = (element(info.dtype), info.shape.clone());
-        (name, Located { element, shape, bytes: start + first..start + last })
+        (name, Located { element, shape, bytes: start + first..start + last, head_rows: None })
     };
     Ok(header.tensors().into_iter().map(located).collect())
 }

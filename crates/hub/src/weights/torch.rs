@@ -160,7 +160,7 @@ fn locate_one(
         (last <= range.end).then_some(first..last)
     });
     let bytes = found.ok_or("is larger than what the file has of it")?;
-    Ok(Located { element: storage.element, shape, bytes })
+    Ok(Located { element: storage.element, shape, bytes, head_rows: None })
 }
 
 /// Whether strides are those of rows one after another; those of a side of length 1 do not matter.

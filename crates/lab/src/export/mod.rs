@@ -17,18 +17,13 @@ use std::str::FromStr;
 use crate::record::{Factors, Record};
 use terms::Estimate;
 
-/// The formats of a sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// Columns aligned by spaces.
     Table,
     /// Comma-separated values with a header (RFC 4180).
     Csv,
-    /// A list of objects.
     Json,
-    /// Parquet, a binary columnar format.
     Parquet,
-    /// A table of Markdown.
     Markdown,
 }
 
@@ -39,19 +34,15 @@ pub struct ResultsSheet {
     pub columns: Vec<SheetColumn>,
 }
 
-/// A column with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SheetColumn {
-    /// Its name.
     pub name: String,
-    /// Its values.
     pub values: ColumnValues,
 }
 
 /// The values of a column; a row may have none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnValues {
-    /// Text.
     Text(Vec<Option<String>>),
     /// Measured numbers, rounded where people read them.
     Number(Vec<Option<f64>>),
@@ -103,12 +94,10 @@ impl ResultsSheet {
         Self { columns }
     }
 
-    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 
-    /// The sheet in a format.
     pub fn write(&self, format: ExportFormat, out: &mut (impl io::Write + Send)) -> io::Result<()> {
         match format {
             ExportFormat::Table => out.write_all(aligned::table(self).as_bytes()),
@@ -121,7 +110,6 @@ impl ResultsSheet {
         }
     }
 
-    /// The rows as JSON.
     pub fn json(&self) -> serde_json::Value {
         json::rows(self)
     }

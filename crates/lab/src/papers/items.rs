@@ -16,7 +16,6 @@ pub struct PaperItem {
     pub paper: u8,
     /// Its name, such as `Figure 4a`.
     pub name: &'static str,
-    /// What it shows.
     pub shows: &'static str,
     /// The studies that make it; none of a diagram.
     pub studies: &'static [&'static str],
@@ -81,32 +80,23 @@ pub fn item(paper: u8, name: &str) -> &'static PaperItem {
 /// An item with the commands that make it and the results that there are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ItemCoverage {
-    /// Author and year of the paper.
     pub paper: &'static str,
-    /// The table or figure.
     pub item: &'static str,
-    /// What it shows.
     pub shows: &'static str,
-    /// The commands that make it.
     pub commands: Vec<String>,
     /// The section of the report that shows it.
     pub section: Option<&'static str>,
-    /// Why there is nothing to make.
     pub not_made: Option<&'static str>,
-    /// On what it has been run.
     pub runs: Vec<ItemRun>,
 }
 
 /// The results of a study in one setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ItemRun {
-    /// The study.
     pub study: String,
     /// Scale and kind of languages.
     pub setting: String,
-    /// Pairs of languages.
     pub pairs: Vec<String>,
-    /// Random seeds.
     pub seeds: Vec<u64>,
 }
 

@@ -13,13 +13,9 @@ use serde::Deserialize;
 
 use crate::record::Factors;
 
-/// A paper whose findings are tested.
 pub struct Paper {
-    /// Author and year.
     pub citation: &'static str,
-    /// The title.
     pub title: &'static str,
-    /// Where it can be read.
     pub url: &'static str,
 }
 
@@ -37,12 +33,10 @@ pub const PAPERS: [Paper; 2] = [
     },
 ];
 
-/// A number that a paper prints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedValue {
     /// 1 or 2.
     pub paper: u8,
-    /// The table, figure or section.
     pub place: String,
     /// What was measured, as our records name it.
     pub measure: String,
@@ -65,7 +59,6 @@ struct PublishedTable {
     unit: f64,
     /// The factor that the rows differ in.
     down: String,
-    /// Measure and factors of each column.
     across: Vec<Factors>,
     rows: Vec<Vec<PublishedCell>>,
 }

@@ -90,7 +90,7 @@ pub(super) fn views<'a>(records: &'a [Record], texts: &'a [TextRecord]) -> Vec<S
 
 /// The study that a record belongs to. Shifted transfer is the study of that name, also where `language-shift` measured it along
 /// with the shift of a given model.
-fn study_of(record: &Record) -> &str {
+pub(super) fn study_of(record: &Record) -> &str {
     match record.factors.contains_key("row") {
         true => "shifted-transfer",
         false => &record.origin.study,

@@ -35,13 +35,13 @@ pub(super) struct PaperClaim {
     /// Where the paper states it.
     pub(super) place: &'static str,
     /// The paper's own numbers.
-    pub(super) paper: fn() -> String,
+    pub(super) paper: &'static (dyn Fn() -> String + Send + Sync),
     /// The quantity that tests it.
     pub(super) quantity: &'static str,
     /// The criterion.
     pub(super) criterion: Criterion,
     /// The quantity in our results: a line for each task, pair or model that it is about.
-    pub(super) measure: fn(&SettingView<'_>) -> Vec<ClaimLine>,
+    pub(super) measure: &'static (dyn Fn(&SettingView<'_>) -> Vec<ClaimLine> + Send + Sync),
 }
 
 /// Where a finding puts its quantity.

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use terms::Task;
-
 use super::data::StudyData;
 use super::exhibit::{CaptionedItem, ReportTable, TableCell};
 use super::sections::names::{language_name, pair_name};
@@ -48,34 +46,6 @@ pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
     CaptionedItem::table("What was left out", format!("{caption}{remark}"), table(data))
 }
 
-/// The scores of test sets that share items with training or development files, and their scores without these: a score counts
-/// them, as published ones do. Empty where there are none.
-pub(super) fn seen(data: &StudyData<'_>) -> CaptionedItem {
-    let mut table = ReportTable::new(&["study", "task", "language", "shared items"]);
-    table.heads.extend(["score", "score without them"].map(str::to_owned));
-    let mut counts: BTreeMap<[&str; 3], BTreeSet<u64>> = BTreeMap::new();
-    for record in data.records.iter().filter(|record| record.measure == "overlap") {
-        let factor = |name: &str| record.factors.get(name).map_or("", String::as_str);
-        let place = [&*record.origin.study, factor("task"), factor("language")];
-        counts.entry(place).or_default().insert(record.value as u64);
-    }
-    for ([study, task, language], counts) in counts {
-        let Ok(of) = task.parse::<Task>() else { continue };
-        let factors = [("task", task), ("language", language)];
-        let mut own = data.clone();
-        own.records.retain(|record| record.origin.study == study);
-        let without = own.observations(&format!("{}_without_overlap", of.measure()), &factors);
-        let score = own.observations(of.measure(), &factors).with(&without, |score, _| score);
-        let names = [study, of.title(), &language_name(language)]
-            .map(|text| TableCell::Text(text.to_owned()));
-        let scores = [score, without].map(|scores| TableCell::Ours(scores.sample().mean()));
-        table.rows.push(names.into_iter().chain([range(&counts)]).chain(scores).collect());
-    }
-    let caption = "Test items whose text stands in a training or development file too. Scores count them, as published ones do; \
-                   the last column is without them. Means over all systems and seeds.";
-    CaptionedItem::table("What was seen before", caption, table)
-}
-
 /// Where systems that are compared left out different numbers of long sentences, so that their numbers are of different text:
 /// study, purpose and languages.
 fn unequal(data: &StudyData<'_>) -> BTreeSet<String> {
@@ -115,7 +85,9 @@ fn table(data: &StudyData<'_>) -> ReportTable {
     for ((study, purpose, languages), row) in rows {
         let text = |text: &str| TableCell::Text(text.to_owned());
         let names = [TableCell::Name(study.to_owned()), text(purpose), TableCell::Text(languages)];
-        table.rows.push(names.into_iter().chain(row.iter().map(range)).collect());
+        table
+            .rows
+            .push(names.into_iter().chain(row.iter().map(|counts| text(&range(counts)))).collect());
     }
     table
 }
@@ -132,11 +104,11 @@ fn languages(factors: &Factors) -> String {
 }
 
 /// One count, or the least and the greatest.
-fn range(counts: &BTreeSet<u64>) -> TableCell {
+pub(super) fn range(counts: &BTreeSet<u64>) -> String {
     let shown = |count: &u64| grouped(*count as f64);
-    TableCell::Text(match (counts.first(), counts.last()) {
+    match (counts.first(), counts.last()) {
         (Some(least), Some(most)) if least < most => format!("{} to {}", shown(least), shown(most)),
         (Some(one), _) => shown(one),
         _ => "–".to_owned(),
-    })
+    }
 }

@@ -1,16 +1,18 @@
 //! The report: one self-contained page, made of nothing but the records in the store.
 //!
 //! `sections` has the questions and claims of the papers, `finding` the criteria by which a claim holds or fails, `data` the
-//! records as sections select them, `own` the studies that no section is about, `answer` titles that state findings, `opening` the
-//! first screen, `page` the HTML.
+//! records as sections select them, `overlap` which score counts where test sets share items with training, `own` the studies that
+//! no section is about, `answer` titles that state findings, `opening` the first screen, `page` the HTML.
 
 mod answer;
+mod claims;
 mod data;
 mod exhibit;
 mod finding;
 mod left_out;
 mod observations;
 mod opening;
+mod overlap;
 mod own;
 mod page;
 mod sections;
@@ -26,10 +28,12 @@ use crate::draw::Figure;
 use crate::draw::figure::SpaceFigure;
 use crate::papers::PaperItem;
 use crate::record::{Record, TextRecord};
+use crate::study::Study;
 
+pub use self::claims::{Bound, Claim, ClaimControl, Each, Levels, Value};
 use self::data::{ReportSetting, SettingView, views};
 use self::exhibit::{CaptionedItem, ItemContent};
-use self::finding::{ClaimLine, Evidence, Judgement, assess, judge};
+use self::finding::{ClaimLine, Evidence, Judgement, PaperClaim, assess, judge};
 use self::sections::ReportSection;
 
 /// A report.
@@ -99,13 +103,19 @@ struct SettingResults<'a> {
 impl ReportPage {
     /// The report of all records of a store.
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
-        Self::with_spaces(records, texts, &[])
+        Self::with(records, texts, &[], &[])
     }
 
-    /// The same, opened by pictures of representation spaces.
-    pub fn with_spaces(records: &[Record], texts: &[TextRecord], spaces: &[SpaceFigure]) -> Self {
-        let views = views(records, texts);
-        let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
+    /// The same, opened by pictures of representation spaces, and with verdicts on the claims that some studies' files have.
+    pub fn with(
+        records: &[Record],
+        texts: &[TextRecord],
+        spaces: &[SpaceFigure],
+        files: &[Study],
+    ) -> Self {
+        let counted = overlap::counted(records);
+        let views = views(&counted, texts);
+        let judged = all_judged(&views);
         let (filled, empty): (Vec<_>, Vec<_>) = sections::ALL
             .iter()
             .map(|section| fill(section, &views, &judged))
@@ -114,7 +124,7 @@ impl ReportPage {
         let missing =
             empty.iter().map(|filled| filled.section).filter(|section| section.id != "demo");
         let missing: Vec<&ReportSection> = missing.collect();
-        let own = own::studies(records);
+        let own = own::studies(&counted, &views, files);
         let opening = page::PageOpening {
             headline: opening::headline(&views),
             spaces: match spaces {
@@ -130,9 +140,12 @@ impl ReportPage {
             opening.spaces.iter().map(|space| space.figure.clone()).collect();
         all.extend(drawings(&filled, &own));
         Self {
-            html: page::page(&opening, &filled, &own, &missing, records),
+            html: page::page(&opening, &filled, &own, &missing, &counted),
             figures: all,
-            findings: listed(&views, &judged),
+            findings: listed(&sections::ALL, &views, &judged)
+                .into_iter()
+                .chain(own.iter().filter_map(|study| study.tested.as_ref()).flat_map(of_own))
+                .collect(),
             items: filled.iter().flat_map(items).collect(),
             missing: studies_of(&missing),
         }
@@ -150,24 +163,27 @@ pub(crate) fn demo_rows(records: &[Record]) -> (Vec<DemoRow>, String) {
             trained: trained.map(|mean| mean.mean),
         }
     };
-    let views = views(records, &[]);
+    let counted = overlap::counted(records);
+    let views = views(&counted, &[]);
     let rows = |view| sections::demo_measures(view).iter().map(row).collect();
     views.first().map_or_else(Default::default, |view| (rows(view), sections::demo_layer(view)))
 }
 
 /// The figures of all sections and of one's own studies, without the page around them, which takes longer.
 pub fn study_figures(records: &[Record], texts: &[TextRecord]) -> Vec<Figure> {
-    let views = views(records, texts);
-    let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
+    let counted = overlap::counted(records);
+    let views = views(&counted, texts);
+    let judged = all_judged(&views);
     let filled = sections::ALL.iter().map(|section| fill(section, &views, &judged));
     let filled: Vec<SectionResults<'_>> = filled.collect();
-    drawings(&filled, &own::studies(records))
+    drawings(&filled, &own::studies(&counted, &views, &[]))
 }
 
 /// The figures that sections and one's own studies have.
 fn drawings(filled: &[SectionResults<'_>], own: &[own::UserStudy<'_>]) -> Vec<Figure> {
     let of_sections = filled.iter().flat_map(figures).cloned();
-    let all = of_sections.chain(own.iter().map(|study| study.figure.clone()));
+    let tested = own.iter().filter_map(|study| study.tested.as_ref()).flat_map(figures).cloned();
+    let all = of_sections.chain(own.iter().map(|study| study.figure.clone())).chain(tested);
     all.filter(|figure| !figure.panels.is_empty()).collect()
 }
 
@@ -187,10 +203,15 @@ const OPENING: &str = "A bilingual encoder beside an untrained one of the same a
 /// The judgements of one setting, by section and number of the claim.
 type SettingJudgements = BTreeMap<(&'static str, usize), Vec<Judgement>>;
 
-/// Judges all claims of a setting together: the correction for many tests is over all of them.
-fn judged(view: &SettingView<'_>) -> SettingJudgements {
+/// The judgements of all sections in each setting.
+fn all_judged(views: &[SettingView<'_>]) -> Vec<SettingJudgements> {
+    views.iter().map(|view| judged(view, &sections::ALL)).collect()
+}
+
+/// Judges all claims of some sections in a setting together: the correction for many tests is over all of them.
+fn judged(view: &SettingView<'_>, sections: &[&'static ReportSection]) -> SettingJudgements {
     let (mut places, mut lines) = (Vec::new(), Vec::new());
-    let measured = sections::ALL.iter().filter(|one| !view.studies(one.studies).is_empty());
+    let measured = sections.iter().filter(|one| !view.studies(one.studies).is_empty());
     for section in measured {
         for (number, claim) in section.claims.iter().enumerate() {
             let mut own = (claim.measure)(view);
@@ -230,7 +251,7 @@ fn fill<'a>(
         let own: Vec<&Vec<Judgement>> = judgements.iter().map(|claim| &claim[number]).collect();
         exhibits.push(answer::quantities(&id, section, &own));
         let data = view.studies(section.studies);
-        exhibits.extend([left_out::seen(&data), left_out::exhibit(&data)]);
+        exhibits.extend([overlap::exhibit(&data), left_out::exhibit(&data)]);
         let shown_before = |exhibit: &CaptionedItem| exhibit.once && number > 0;
         exhibits.retain(|exhibit| !exhibit.is_empty() && !shown_before(exhibit));
         SettingResults { view, exhibits }
@@ -257,34 +278,60 @@ fn items(filled: &SectionResults<'_>) -> impl Iterator<Item = &'static PaperItem
 
 /// The verdicts on all findings of the papers that some records bear on, section by section.
 pub fn verdicts(records: &[Record], texts: &[TextRecord]) -> Vec<FindingVerdict> {
-    let views = views(records, texts);
-    let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
-    listed(&views, &judged)
+    let counted = overlap::counted(records);
+    let views = views(&counted, texts);
+    let judged = all_judged(&views);
+    listed(&sections::ALL, &views, &judged)
 }
 
-fn listed(views: &[SettingView<'_>], judged: &[SettingJudgements]) -> Vec<FindingVerdict> {
+fn listed(
+    sections: &[&'static ReportSection],
+    views: &[SettingView<'_>],
+    judged: &[SettingJudgements],
+) -> Vec<FindingVerdict> {
     let mut all = Vec::new();
-    for section in sections::ALL {
+    for section in sections {
         for (number, claim) in section.claims.iter().enumerate() {
             for (view, of_setting) in views.iter().zip(judged) {
                 let lines = of_setting.get(&(section.id, number)).into_iter().flatten();
-                all.extend(lines.map(|judgement| FindingVerdict {
-                    section: section.id,
-                    finding: claim.finding,
-                    of: judgement.of.clone(),
-                    place: claim.place,
-                    paper: judgement.paper.clone().unwrap_or_else(claim.paper),
-                    setting: view.setting.to_string(),
-                    quantity: claim.quantity,
-                    criterion: finding::printed(claim.criterion),
-                    verdict: judgement.verdict.name(),
-                    strength: judgement.strength.clone(),
-                    q: judgement.q,
-                }));
+                all.extend(lines.map(|line| verdict(section.id, claim, view, line)));
             }
         }
     }
     all
+}
+
+/// The verdicts on a study's own claims, which are listed by its name.
+fn of_own(tested: &SectionResults<'_>) -> Vec<FindingVerdict> {
+    let mut all = Vec::new();
+    for (claim, settings) in tested.section.claims.iter().zip(&tested.judgements) {
+        for (shown, lines) in tested.settings.iter().zip(settings) {
+            let study = tested.section.studies[0];
+            all.extend(lines.iter().map(|line| verdict(study, claim, shown.view, line)));
+        }
+    }
+    all
+}
+
+fn verdict(
+    section: &'static str,
+    claim: &PaperClaim,
+    view: &SettingView<'_>,
+    line: &Judgement,
+) -> FindingVerdict {
+    FindingVerdict {
+        section,
+        finding: claim.finding,
+        of: line.of.clone(),
+        place: claim.place,
+        paper: line.paper.clone().unwrap_or_else(claim.paper),
+        setting: view.setting.to_string(),
+        quantity: claim.quantity,
+        criterion: finding::printed(claim.criterion),
+        verdict: line.verdict.name(),
+        strength: line.strength.clone(),
+        q: line.q,
+    }
 }
 
 /// The studies that sections need, each once.

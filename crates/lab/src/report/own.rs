@@ -1,16 +1,20 @@
-//! Studies of one's own: no finding is tested; their measures are drawn by factor, and tabulated.
+//! Studies of one's own: their claims are tested; their measures are drawn by factor, and tabulated.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::claims::own_section;
+use super::data::SettingView;
 use super::exhibit::{ReportTable, TableCell};
 use super::observations::SeedSample;
-use super::sections;
 use super::sections::names::{OTHERS, system_colour};
 use super::sections::parts::{chance, mark, point};
+use super::sections::{self, ReportSection};
+use super::{SectionResults, fill, judged};
 use crate::draw::{Chart, DotChart, DotRow, Figure, LineChart, LineSeries, ReferenceLine};
 use crate::record::{Factors, Record};
 use crate::store::natural;
+use crate::study::Study;
 use terms::Estimate;
 
 /// The most rows that are shown of a study, panels that are drawn of it, and levels of a factor in a panel.
@@ -27,19 +31,36 @@ pub(super) struct UserStudy<'a> {
     pub(super) table: ReportTable,
     /// How many means the table leaves out.
     pub(super) left_out: usize,
+    /// Its claims with their verdicts.
+    pub(super) tested: Option<SectionResults<'a>>,
 }
 
-/// The studies among the records that no section is about.
-pub(super) fn studies(records: &[Record]) -> Vec<UserStudy<'_>> {
+/// The studies among the records that no section is about, and those whose files have claims.
+pub(super) fn studies<'a>(
+    records: &'a [Record],
+    views: &'a [SettingView<'a>],
+    files: &[Study],
+) -> Vec<UserStudy<'a>> {
     let known = |study: &str| sections::ALL.iter().any(|section| section.studies.contains(&study));
+    let file = |study: &str| files.iter().find(|file| file.name == study);
     let mut studies: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
-    for record in records.iter().filter(|record| !known(&record.origin.study)) {
-        studies.entry(&record.origin.study).or_default().push(record);
+    for record in records {
+        let study = &*record.origin.study;
+        if !known(study) || file(study).is_some() {
+            studies.entry(study).or_default().push(record);
+        }
     }
     let of = |(number, (name, records)): (usize, (_, Vec<&Record>))| {
-        UserStudy::of(number, name, &records)
+        let tested = file(name).map(|file| tested(own_section(number, file), views));
+        UserStudy { tested, ..UserStudy::of(number, name, &records) }
     };
     studies.into_iter().enumerate().map(of).collect()
+}
+
+/// The claims of a study with their verdicts. They are a family of their own: what someone asks besides changes no verdict on the papers.
+fn tested<'a>(section: &'static ReportSection, views: &'a [SettingView<'a>]) -> SectionResults<'a> {
+    let judged: Vec<_> = views.iter().map(|view| judged(view, &[section])).collect();
+    fill(section, views, &judged)
 }
 
 impl<'a> UserStudy<'a> {
@@ -54,16 +75,18 @@ impl<'a> UserStudy<'a> {
             a.cmp(x).then_with(|| b.cmp(y)).then_with(|| in_order(c, z))
         });
         let left_out = means.len().saturating_sub(MOST_ROWS);
-        let mut table = ReportTable::new(&["measure", "scale", "factors", "mean"]);
+        let names: BTreeSet<&String> = records.iter().flat_map(|one| one.factors.keys()).collect();
+        let mut table = ReportTable::new(&["measure", "scale"]);
+        table.heads.extend(names.iter().map(|name| name.to_string()));
+        table.heads.push("mean".to_owned());
         for ((scale, measure, factors), values) in means.into_iter().take(MOST_ROWS) {
-            table.rows.push(vec![
-                TableCell::Name(measure.to_owned()),
-                TableCell::Text(scale.to_owned()),
-                TableCell::Text(described(factors)),
-                TableCell::Ours(Estimate::of(&values)),
-            ]);
+            let start = [TableCell::Name(measure.to_owned()), TableCell::Text(scale.to_owned())];
+            let level = |name: &&String| factors.get(*name).cloned().unwrap_or_default();
+            let levels = names.iter().map(level).map(TableCell::Text);
+            let mean = TableCell::Ours(Estimate::of(&values));
+            table.rows.push(start.into_iter().chain(levels).chain([mean]).collect());
         }
-        Self { name, figure: figure(number, name, records), table, left_out }
+        Self { name, figure: figure(number, name, records), table, left_out, tested: None }
     }
 }
 
@@ -191,11 +214,6 @@ fn varying(records: &[&Record]) -> Vec<(String, Vec<String>)> {
     // Series of more levels than there are colours are not drawn apart.
     factors.truncate(1 + usize::from(factors.get(1).is_some_and(|(_, levels)| levels.len() <= 6)));
     factors
-}
-
-fn described(factors: &Factors) -> String {
-    let each = factors.iter().map(|(name, level)| format!("{name} {level}"));
-    each.collect::<Vec<_>>().join(", ")
 }
 
 /// By levels in natural order: layer 2 before layer 10.

@@ -6,7 +6,6 @@ use rusqlite::ErrorCode;
 
 use crate::record::Record;
 
-/// Results of the store.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why the store could not be opened, read or written.
@@ -27,9 +26,7 @@ pub enum Error {
          that wrote it, or another laboratory's folder"
     )]
     Version {
-        /// The store.
         path: PathBuf,
-        /// The version that it has.
         found: i64,
         /// The version that this program writes.
         known: i64,
@@ -40,7 +37,6 @@ pub enum Error {
          that are complete are not run again"
     )]
     Damaged {
-        /// The store.
         path: PathBuf,
         /// SQLite's message.
         reason: String,
@@ -51,15 +47,11 @@ pub enum Error {
          that gave it is {step}"
     )]
     NotFinite {
-        /// The study.
         study: String,
-        /// What was measured.
         measure: String,
-        /// What it depends on.
         factors: String,
         /// NaN or an infinity.
         value: f64,
-        /// The step's key.
         step: String,
     },
     /// A file or folder could not be created.
@@ -70,7 +62,6 @@ pub enum Error {
         "{path}: cannot {doing} the store (check its permissions and the free space of the disk)"
     )]
     Sqlite {
-        /// The store.
         path: PathBuf,
         /// What was attempted.
         doing: &'static str,
@@ -82,7 +73,6 @@ pub enum Error {
 impl terms::Fault for Error {}
 
 impl Error {
-    /// Whether the place is read-only.
     pub(super) fn unwritable(&self) -> bool {
         let Error::Sqlite { source, .. } = self else { return false };
         matches!(source.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))

@@ -11,7 +11,6 @@ use super::error::{Error, Result};
 
 /// SQLite's application id of a results store: "Isog".
 const APPLICATION: i64 = 0x4973_6f67;
-/// The version of the schema below.
 const VERSION: i64 = 2;
 /// The columns that older releases did not have: a row's digest, and what it measures of its study.
 const ADDED: [&str; 2] = ["blake3", "slot"];
@@ -133,7 +132,6 @@ fn refuse_foreign(connection: &Connection, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs SQLite's quick integrity check.
 fn whole(connection: &Connection, path: &Path) -> Result<()> {
     let state = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match state.map_err(|source| Error::sqlite(path, "open", source))? {

@@ -8,11 +8,8 @@ use crate::record::{Factors, Origin};
 /// Which records are selected. An empty list selects everything; of several values in a list, any matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordFilter {
-    /// Names of studies.
     pub studies: Vec<String>,
-    /// Scales.
     pub scales: Vec<String>,
-    /// Seeds.
     pub seeds: Vec<u64>,
     /// Measures, or names of texts.
     pub measures: Vec<String>,
@@ -21,7 +18,6 @@ pub struct RecordFilter {
 }
 
 impl RecordFilter {
-    /// Everything of one study.
     pub fn study(name: &str) -> Self {
         Self { studies: vec![name.to_owned()], ..Self::default() }
     }

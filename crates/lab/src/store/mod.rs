@@ -29,13 +29,10 @@ pub const FILE: &str = "results.sqlite";
 /// The records that one run of a step gives for a slot of a study, which are filed and replaced together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepFiling {
-    /// Where they came from.
     pub origin: Origin,
     /// What they measure, whichever step gives it; none where the step alone says so, as in rows of older releases.
     pub slot: Option<String>,
-    /// Its numbers.
     pub records: Vec<Record>,
-    /// Its texts.
     pub texts: Vec<TextRecord>,
 }
 

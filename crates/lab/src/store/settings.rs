@@ -12,24 +12,17 @@ use crate::store::error::{Error, Result};
 /// The settings of a study's records, as they are entered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnteredSettings {
-    /// The study.
     pub study: String,
-    /// The scale.
     pub scale: String,
-    /// The kind of its languages.
     pub languages: String,
-    /// Their values by name.
     pub settings: BTreeMap<String, String>,
 }
 
 /// Which records have their settings in common.
 #[derive(Clone, Copy)]
 pub struct SettingsScope<'a> {
-    /// The study.
     pub study: &'a str,
-    /// The scale.
     pub scale: &'a str,
-    /// The kind of its languages.
     pub languages: &'a str,
     /// Whether a record of the study and scale, by its factors, is of that kind.
     pub owns: &'a dyn Fn(&Factors) -> bool,
@@ -39,7 +32,6 @@ pub struct SettingsScope<'a> {
 const UNKNOWN: (&str, &str) = ("all settings", "unknown, of an earlier version");
 
 impl Store {
-    /// All settings that are entered.
     pub fn settings(&self) -> Result<Vec<EnteredSettings>> {
         let connection = self.connection();
         let read = || -> rusqlite::Result<Vec<[String; 5]>> {
@@ -102,7 +94,6 @@ impl Store {
     }
 }
 
-/// The settings that are entered.
 fn entered(
     connection: &Connection,
     scope: &SettingsScope<'_>,

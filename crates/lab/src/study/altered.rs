@@ -74,7 +74,6 @@ impl AlteredText {
         Ok(Self { text, test, train })
     }
 
-    /// The text of a language.
     pub(super) fn text(&self, language: &str) -> CommandArg {
         self.text.join(&sentences(language))
     }

@@ -60,7 +60,6 @@ const LAST: usize = 5;
 pub(super) struct Workload(f64);
 
 impl Workload {
-    /// The work of a command line.
     pub(super) fn of(command: &str) -> Self {
         let words: Vec<&str> = command.split_whitespace().collect();
         let value = |flag: &str| {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// Results of studies.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a study could not be read, planned or run.
@@ -10,42 +9,25 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// No study has that name.
     #[error("no study is called `{name}`; there are {known}, or name a file that ends in .toml")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// The names of the built-in studies.
-        known: String,
-    },
+    Unknown { name: String, known: String },
     /// A study's definition is wrong.
     #[error("{place}, `{key}`: {reason}; {remedy}")]
     Definition {
         /// The study or its file, with the line where it is known.
         place: String,
-        /// The key.
         key: String,
-        /// What is wrong.
         reason: String,
-        /// What to do.
         remedy: String,
     },
     /// Data that a study needs is missing or too little.
     #[error("{place}: {reason}; {remedy}")]
-    Data {
-        /// The file or folder.
-        place: String,
-        /// What is wrong.
-        reason: String,
-        /// What to do.
-        remedy: String,
-    },
+    Data { place: String, reason: String, remedy: String },
     /// A file that a step reads cannot be read.
     #[error("{path}: cannot read it ({reason}); {remedy}")]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The system's message.
         reason: String,
-        /// What to do.
         remedy: &'static str,
     },
     /// The sentences of a text could not be counted.
@@ -59,28 +41,14 @@ pub enum Error {
         "{step}: its result does not parse ({reason}); run the step again: remove the folder {folder} or \
          run the study with fresh steps"
     )]
-    Result {
-        /// The step.
-        step: String,
-        /// Which field is missing or wrong.
-        reason: String,
-        /// The step's folder.
-        folder: PathBuf,
-    },
+    Result { step: String, reason: String, folder: PathBuf },
     /// The laboratory has results with other settings.
     #[error(
         "{study} at {scale}: the laboratory has results with other settings, which cannot be averaged or compared with \
          these:{differing}\nname another laboratory (--lab DIR), or drop those results (--force): completed steps are kept, so \
          that the former command restores them at once"
     )]
-    Settings {
-        /// The study.
-        study: String,
-        /// The scale.
-        scale: String,
-        /// A line for each setting that differs.
-        differing: String,
-    },
+    Settings { study: String, scale: String, differing: String },
     /// The run was interrupted.
     #[error("stopped; completed steps are kept, and the same command continues from here")]
     Stopped,

@@ -11,27 +11,23 @@ use terms::{Scale, Task};
 
 use super::error::{Error, Result};
 use super::recipes::EVALUATIONS;
-use crate::record::Factors;
+use crate::record::{Factors, Record};
+use crate::report::Claim;
 
 /// Where every key is explained.
 const REMEDY: &str = "`isogloss study keys` explains every key";
 
-/// A study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a study")]
 pub struct Study {
-    /// Its name.
     #[serde(skip)]
     pub name: String,
-    /// What it asks, in a sentence.
     pub question: String,
-    /// Where a paper asks it.
     #[serde(default)]
     pub place: String,
     /// Everything is run once for each of these.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
-    /// What is measured.
     pub evaluate: Vec<StudyEvaluation>,
     /// The tasks of `align-contexts`, `shifted-transfer` and `reinit-transfer`; all that these have if none is named.
     #[serde(default)]
@@ -39,7 +35,6 @@ pub struct Study {
     /// Presets of pretraining, each a system whose factor `condition` is its name.
     #[serde(default)]
     pub conditions: Vec<String>,
-    /// What is compared besides conditions.
     #[serde(default)]
     pub systems: Vec<System>,
     /// The invented languages; one world of two languages if none is named.
@@ -51,9 +46,11 @@ pub struct Study {
     /// How the altered copies of real languages differ from them; one in a shifted script if none is named.
     #[serde(default)]
     pub alterations: Vec<LanguageAlteration>,
-    /// What differs at a scale.
     #[serde(default)]
     pub scales: BTreeMap<Scale, ScaleSettings>,
+    /// Findings of one's own, which `isogloss report FILE.toml` tests.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
 }
 
 fn one_seed() -> Vec<u64> {
@@ -71,7 +68,6 @@ pub enum StudyEvaluation {
 }
 
 impl StudyEvaluation {
-    /// Its name in a study's file.
     pub(super) fn name(self) -> &'static str {
         match self {
             StudyEvaluation::Transfer(task) => task.name(),
@@ -162,14 +158,11 @@ fn no_anchors() -> String {
     "no-anchors".to_owned()
 }
 
-/// The kinds of systems.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", expecting = "the name of a kind of system")]
 pub enum SystemKind {
-    /// One encoder of all languages.
     #[default]
     Encoder,
-    /// An encoder for each language, trained separately.
     Monolingual,
     /// A trained encoder of the first language beside an untrained one for the others.
     Untrained,
@@ -187,15 +180,12 @@ pub enum SystemKind {
     Fasttext,
 }
 
-/// Invented languages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table of `factors`, `flags`, `languages`")]
 pub struct InventedLanguages {
     /// What its records are labelled with.
     pub factors: Factors,
-    /// Flags of `world generate`.
     pub flags: Vec<String>,
-    /// How many languages.
     pub languages: Option<usize>,
 }
 
@@ -205,14 +195,12 @@ pub struct InventedLanguages {
 pub struct LanguageAlteration {
     /// What its records are labelled with.
     pub factors: Factors,
-    /// Flags of `corpus alter`.
     pub flags: Vec<String>,
     /// The only text of the language that is read, by the middle of its name; all of it if none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// Real languages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -278,7 +266,6 @@ impl RealLanguages {
     }
 }
 
-/// What differs at a scale.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -286,11 +273,8 @@ impl RealLanguages {
     expecting = "a table of `seeds`, `pretrain`, `transfer`, `layers`, `limit`"
 )]
 pub struct ScaleSettings {
-    /// Other seeds.
     pub seeds: Option<Vec<u64>>,
-    /// Flags for every pretraining.
     pub pretrain: Vec<String>,
-    /// Flags for every transfer.
     pub transfer: Vec<String>,
     /// The layers that costly evaluations look at, of an encoder of the scale's depth; all if none is named.
     pub layers: Vec<usize>,
@@ -334,12 +318,10 @@ impl Study {
     /// A study's file with every key explained.
     pub const KEYS: &str = include_str!("keys.toml");
 
-    /// The names of the built-in studies.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// The file of a built-in study.
     pub fn source(name: &str) -> Option<&'static str> {
         BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
@@ -416,6 +398,26 @@ impl Study {
         self.real.as_ref().map_or(Ok(()), |real| real.check(&refuse))
     }
 
+    /// Refuses claims that no number among `records` bears on; `place` is the study's file.
+    pub fn check_claims(&self, place: &str, records: &[Record]) -> Result<()> {
+        let own: Vec<&Record> =
+            records.iter().filter(|record| record.origin.study == self.name).collect();
+        if self.claims.is_empty() || own.is_empty() {
+            let (reason, remedy) = match self.claims.is_empty() {
+                true => ("there are no claims to test".to_owned(), REMEDY.to_owned()),
+                false => (
+                    format!("the laboratory has no results of a study called `{}`", self.name),
+                    format!("run it by `isogloss study run {place}`, or name its --lab"),
+                ),
+            };
+            return Err(Error::definition(place, "claims", reason, remedy));
+        }
+        match self.claims.iter().find_map(|claim| claim.unrecorded(&own)) {
+            Some((reason, remedy)) => Err(Error::definition(place, "claims", reason, remedy)),
+            None => Ok(()),
+        }
+    }
+
     /// Everything that is compared: conditions first, then the other systems.
     pub fn compared(&self) -> Vec<System> {
         let system = |condition: &String| {
@@ -469,7 +471,6 @@ impl Study {
         self.tasks = tasks.to_vec();
     }
 
-    /// What differs at a scale.
     pub fn at(&self, scale: Scale) -> ScaleSettings {
         self.scales.get(&scale).cloned().unwrap_or_default()
     }
@@ -560,7 +561,7 @@ mod tests {
             toml::Value::Array(tables) => tables[0].clone(),
             other => other.clone(),
         };
-        for name in ["systems", "worlds", "alterations", "real", "scales"] {
+        for name in ["systems", "worlds", "alterations", "real", "scales", "claims"] {
             let table = first(&all[name]);
             let table = if name == "scales" { table["tiny"].clone() } else { table };
             keys.extend(table.as_table().unwrap().keys().cloned());

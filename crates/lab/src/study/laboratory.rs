@@ -24,7 +24,6 @@ pub(super) struct StepMetadata {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) command: String,
-    /// The revision of the command.
     pub(super) revision: u32,
     pub(super) seconds: f64,
     /// When it ended, in seconds since 1970.
@@ -70,12 +69,10 @@ impl Laboratory {
         }
     }
 
-    /// The store of its records.
     pub fn store(&self) -> Result<Store> {
         Ok(Store::open(&self.root.join(store::FILE))?)
     }
 
-    /// The folder of a step.
     pub fn folder(&self, key: &str) -> PathBuf {
         self.root.join("steps").join(key)
     }
@@ -175,7 +172,6 @@ pub(super) fn words(root: &Path, steps: &[StudyStep], step: StepId) -> Vec<Strin
     steps[step.0].words(step, folder)
 }
 
-/// Where a step computes.
 fn device(step: &StudyStep) -> &str {
     step.device.as_deref().unwrap_or(CPU)
 }
@@ -232,7 +228,6 @@ impl PlanStatus {
         self.steps.iter().filter(|(complete, seconds)| !complete && seconds.is_none()).count()
     }
 
-    /// How many steps are open.
     pub fn open(&self) -> usize {
         self.steps.iter().filter(|(complete, _)| !complete).count()
     }

@@ -20,12 +20,15 @@ use super::step::{CommandArg, StepDraft, StepId, StepList};
 use super::systems::listed_languages;
 use crate::record::Factors;
 
-/// Where the files are.
 #[derive(Clone)]
 enum DataLocation {
     /// In the folder of a world of so many languages, which has dictionaries of every two of them or of the source alone.
-    World { folder: CommandArg, other_domain: bool, languages: usize, all_dictionaries: bool },
-    /// In a folder of real data.
+    World {
+        folder: CommandArg,
+        other_domain: bool,
+        languages: usize,
+        all_dictionaries: bool,
+    },
     Folder(PathBuf),
     /// In the folders of steps that alter real text.
     Altered(AlteredText),
@@ -40,7 +43,6 @@ pub(super) enum ParallelFiles {
 }
 
 impl ParallelFiles {
-    /// A file of each side.
     pub(super) fn lines(target: CommandArg, source: CommandArg) -> Self {
         Self::Sides { target: vec![target], source: vec![source], columns: None }
     }
@@ -92,7 +94,6 @@ impl ParallelFiles {
     }
 }
 
-/// What a task's files are for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskUse {
     /// Scores of all languages.
@@ -107,31 +108,25 @@ pub(super) enum TaskUse {
 #[derive(Clone)]
 pub(super) struct WordDictionaries<const N: usize> {
     pub(super) files: [CommandArg; N],
-    /// Whether the source's words stand first.
     pub(super) reversed: bool,
 }
 
-/// The labelled files of a task.
 pub(super) struct TaskFiles {
-    /// Flags of `transfer`.
     pub(super) flags: Vec<CommandArg>,
     /// A line for each language that has no file.
     pub(super) missing: Vec<String>,
 }
 
-/// The files of one choice of languages.
 #[derive(Clone)]
 pub(super) struct LanguageData {
     /// What records are labelled with.
     pub(super) factors: Factors,
     /// The source language, which tasks are trained in.
     pub(super) source: String,
-    /// The target languages.
     pub(super) targets: Vec<String>,
     home: DataLocation,
     /// Of each real language with tests, and of its text of another domain: the step that leaves the tests' sentences out.
     without_tests: BTreeMap<(String, bool), StepId>,
-    /// Of an altered language: its other alterations.
     altered_beside: Vec<AlteredText>,
     /// Of one language compared with itself: the two wordings of its test sentences.
     paraphrases: Option<Rc<ParallelFiles>>,
@@ -356,7 +351,6 @@ impl LanguageData {
         self.paraphrases.is_some()
     }
 
-    /// The source with one of its targets.
     pub(super) fn with_target(&self, target: &str) -> Self {
         Self { targets: vec![target.to_owned()], ..self.clone() }
     }
@@ -441,7 +435,6 @@ impl LanguageData {
         Err(Error::data(path.display().to_string(), reason, remedy))
     }
 
-    /// The error that a language has no text.
     pub(super) fn no_text(&self, language: &str) -> Error {
         let data = self.data().unwrap_or(Path::new(""));
         let place = data.join(format!("text/{language}.*.txt.zst")).display().to_string();

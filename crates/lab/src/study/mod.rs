@@ -42,5 +42,6 @@ pub use revision::{COMMANDS, RENAMED, RenamedFlag, StepCommand};
 pub use run::{Collected, RunOptions, StepOutcome, StudyObserver, collect, run};
 pub use sizes::SentenceCounter;
 pub use step::{
-    CPU, CommandArg, KeyedWord, StepDraft, StepId, StepInput, StepList, StepResume, StudyStep,
+    CPU, CommandArg, KeyedWord, REPEATABLE, StepDraft, StepId, StepInput, StepList, StepResume,
+    StudyStep,
 };

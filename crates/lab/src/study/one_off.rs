@@ -22,13 +22,10 @@ pub const OWN_SCALE: &str = "own";
 
 /// Where the result of a single command came from.
 pub struct OneOffOrigin<'a> {
-    /// The study under which it is recorded.
     pub study: &'a str,
-    /// The seed that it belongs to.
     pub seed: u64,
     /// The command, as it could be typed.
     pub command: &'a str,
-    /// The build that ran it.
     pub build: &'a Build,
 }
 

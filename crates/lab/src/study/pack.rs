@@ -24,7 +24,6 @@ use super::settings;
 use crate::record::{Factors, Origin, Record, TextRecord};
 use crate::store::{self, EnteredSettings, StepFiling};
 
-/// The version of the format.
 const VERSION: u32 = 1;
 const LIST: &str = "pack.json";
 const RECORDS: &str = "records.json";
@@ -57,29 +56,21 @@ struct PackedRecords {
     signature: String,
     files: Vec<String>,
     numbers: Vec<PackedNumber>,
-    /// Name, factors and text.
     texts: Vec<(String, Factors, String)>,
 }
 
-/// What was packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackSummary {
-    /// Steps with their results.
     pub steps: usize,
-    /// Numbers of the store.
     pub numbers: usize,
     /// The size of the pack; 0 where it went to standard output.
     pub bytes: u64,
 }
 
-/// What was unpacked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnpackSummary {
-    /// Steps whose results were added.
     pub steps: usize,
-    /// Steps that were complete before.
     pub complete: usize,
-    /// Numbers that were added to the store.
     pub numbers: usize,
     /// Numbers that were left out, since the store has results of the same step, study and seed.
     pub left_out: usize,

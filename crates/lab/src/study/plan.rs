@@ -47,15 +47,10 @@ impl Extraction {
 
 /// The steps of a study and what is extracted from them.
 pub struct StudyPlan {
-    /// The study's name.
     pub study: String,
-    /// The scale.
     pub scale: Scale,
-    /// The steps in topological order.
     pub steps: Vec<StudyStep>,
-    /// What is extracted from their results.
     pub extractions: Vec<Extraction>,
-    /// Whether its languages are invented.
     pub(super) invented: bool,
     /// What its records have in common.
     pub(super) settings: StudySettings,
@@ -222,7 +217,6 @@ fn choices(
     Ok(paraphrased)
 }
 
-/// A plan under construction.
 pub(super) struct StudyPlanner<'a> {
     pub(super) steps: StepList,
     pub(super) sizes: CorpusSizes<'a>,

@@ -15,9 +15,7 @@ use super::step::{StepId, StudyStep};
 /// Seconds that count for a step of unknown cost, so that longer chains still come first.
 const UNKNOWN: f64 = 1.0;
 
-/// A step with the plans that have it.
 pub struct PooledStep<'a> {
-    /// The step.
     pub step: &'a StudyStep,
     /// Each plan that has it, with its number there.
     pub places: Vec<(&'a StudyPlan, StepId)>,
@@ -27,7 +25,6 @@ pub struct PooledStep<'a> {
 
 /// The steps of one or several plans, each once, in topological order.
 pub struct StepPool<'a> {
-    /// The steps.
     pub steps: Vec<PooledStep<'a>>,
 }
 

@@ -16,7 +16,6 @@ use commands::similarity::Similarity;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A command that steps run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "SavedCommand")]
 pub struct StepCommand {
@@ -24,7 +23,6 @@ pub struct StepCommand {
     pub verb: &'static str,
     /// Raised when its results change; part of every step's key.
     pub revision: u32,
-    /// Whether it takes `--device`.
     pub device: bool,
     /// Whether it takes `--threads`, which changes no result.
     pub threads: bool,
@@ -64,9 +62,7 @@ pub const COMMANDS: [StepCommand; 26] = [
 /// A flag that has another name than it had when steps were first known by it.
 #[derive(Clone, Copy, Debug)]
 pub struct RenamedFlag {
-    /// The command.
     pub verb: &'static str,
-    /// The flag as it is typed now.
     pub now: &'static str,
     /// The name that keys go on using.
     pub keyed: &'static str,

@@ -29,10 +29,8 @@ use crate::record::{Origin, Record, TextRecord};
 use crate::store::{StepFiling, Store};
 use commands::measured::{Measurement, TextSample};
 
-/// How a step ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepOutcome {
-    /// It was complete before.
     Cached,
     /// Its result is not there, and nothing needs it.
     Unneeded,
@@ -40,7 +38,6 @@ pub enum StepOutcome {
     Completed(f64),
     /// It failed beside other steps, for this reason, and is run again by itself: no step is left so in the end.
     Postponed(String),
-    /// It failed, for this reason.
     Failed(String),
     /// A step that it needs failed.
     Skipped,
@@ -54,13 +51,10 @@ pub trait StudyObserver {
     fn line(&mut self, number: usize, line: &str);
     /// Something that was written is damaged, and made anew: worth a line even where progress is not wanted.
     fn warn(&mut self, text: &str);
-    /// A step ended.
     fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome);
 }
 
-/// How plans are run.
 pub struct RunOptions<'a> {
-    /// The program whose commands the steps are.
     pub program: &'a Path,
     /// Which build it is; recorded with every result.
     pub build: &'a Build,
@@ -105,16 +99,21 @@ pub fn run(
     }
 }
 
-/// Where a step stands.
 #[derive(Clone, Debug, PartialEq)]
 enum StepState {
     /// A step that it needs is not complete.
     Waiting,
     /// It may begin; `alone` if it failed beside others.
-    Ready { alone: bool },
+    Ready {
+        alone: bool,
+    },
     /// It is running with so many threads; `alone` if nothing may run beside it, `beside` if something did.
-    Running { began: Instant, threads: usize, alone: bool, beside: bool },
-    /// It ended.
+    Running {
+        began: Instant,
+        threads: usize,
+        alone: bool,
+        beside: bool,
+    },
     Ended(StepOutcome),
 }
 
@@ -125,7 +124,6 @@ enum StepEvent {
     Ended(usize, Result<CommandEnd>),
 }
 
-/// A pool of steps being run.
 struct PoolRun<'a> {
     lab: &'a Laboratory,
     pool: &'a StepPool<'a>,
@@ -318,7 +316,6 @@ impl<'a> PoolRun<'a> {
         Some((all.saturating_sub(busy) / beginning).max(all / self.options.jobs).max(1))
     }
 
-    /// A running step's command ended.
     fn ended(&mut self, number: usize, end: Result<CommandEnd>) {
         let beside = matches!(self.states[number], StepState::Running { beside: true, .. });
         let how = match end {
@@ -369,7 +366,6 @@ impl<'a> PoolRun<'a> {
 pub struct Collected {
     /// Complete steps, whose records are in the store now.
     pub complete: usize,
-    /// Steps that are not complete.
     pub open: usize,
 }
 
@@ -403,7 +399,6 @@ pub fn collect(lab: &Laboratory, plans: &[StudyPlan], force: bool) -> Result<Col
     )))
 }
 
-/// The message about failed steps.
 fn failures(lab: &Laboratory, pool: &StepPool<'_>, ended: &[StepOutcome]) -> Option<String> {
     let failed = ended.iter().zip(&pool.steps).filter_map(|(how, pooled)| match how {
         StepOutcome::Failed(reason) => {

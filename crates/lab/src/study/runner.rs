@@ -7,17 +7,17 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use files::{At, FolderLock, sealed};
+use files::{At, FolderLock, checkpoints, sealed};
 use serde_json::{Map, Value};
 use terms::memory;
 
-use super::cluster::{Holder, LEASE, Lease, LeaseWatch};
+use super::cluster::{FAILURE, Holder, Lease, LeaseWatch};
 use super::error::{Error, Result};
 use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
 use super::run::RunOptions;
@@ -117,14 +117,16 @@ impl StepRunner<'_> {
     pub(super) fn run_under(&self, lease: Option<&Lease>) -> Result<CommandEnd> {
         let folder = self.lab.folder(&self.step().key);
         let lock = self.lock(&folder)?;
-        if self.options.fresh {
-            clear(&folder)?;
+        let mut anew = self.options.fresh;
+        if anew {
+            self.clear(&folder)?;
         } else if self.lab.result(&self.step().key).is_some() {
             if self.lab.has_files(&self.step().key) {
                 return Ok(CommandEnd::Cached);
             }
             // The result is here out of a pack, and a step needs the files.
-            clear(&folder)?;
+            self.clear(&folder)?;
+            anew = true;
         } else if let Some(path) = self.lab.altered(&self.step().key) {
             let path = path.display();
             (self.warn)(format!("{path} {}: the step is run again", sealed::ALTERED));
@@ -138,7 +140,7 @@ impl StepRunner<'_> {
         }
         let began = Instant::now();
         let mut peak_memory = None;
-        let resumed = match self.step().words_to_resume(&folder) {
+        let resumed = match self.step().words_to_resume(&folder).filter(|_| !anew) {
             Some(mut words) => {
                 words.extend(threads);
                 Some(self.command(&words, &folder, (&lock, lease), &mut peak_memory)?)
@@ -160,7 +162,8 @@ impl StepRunner<'_> {
                 status
             }
             _ => {
-                clear(&folder)?;
+                self.clear(&folder)?;
+                words.extend(self.step().force_words(&folder));
                 self.command(&words, &folder, (&lock, lease), &mut peak_memory)?
             }
         };
@@ -191,10 +194,7 @@ impl StepRunner<'_> {
             }
         }
         if damaged && !sound {
-            let aside = run.with_added_extension("damaged");
-            if aside.exists() {
-                fs::remove_dir_all(&aside).at(&aside, "remove")?;
-            }
+            let aside = checkpoints::free_name(&run, "damaged");
             fs::rename(&run, &aside).at(&run, "set aside")?;
             (self.warn)(format!(
                 "no checkpoint of {} verifies: kept as {}, and the step begins anew",
@@ -203,6 +203,23 @@ impl StepRunner<'_> {
             ));
         }
         Ok(sound)
+    }
+
+    /// Removes what the step has written into its folder, the result first, so that a kill leaves none of which files are
+    /// missing. A folder among it is replaced by the command, which refuses to where anything in it is not its own.
+    fn clear(&self, folder: &Path) -> Result<()> {
+        let outputs = self.step().outputs().flat_map(|out| {
+            let state = format!("{out}.state");
+            let previous = checkpoints::previous(Path::new(&state));
+            [out.into(), previous, state.into()]
+        });
+        let own = [RESULT, STEP, PRINTED, FAILURE].map(PathBuf::from).into_iter();
+        for path in own.chain(outputs).map(|name| folder.join(name)) {
+            if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+                fs::remove_file(&path).at(&path, "remove")?;
+            }
+        }
+        Ok(())
     }
 
     /// Locks the folder for this process; waits where another runs the same step.
@@ -331,29 +348,6 @@ fn interrupt(child: &Child) {
     );
     #[cfg(not(unix))]
     let _ = child;
-}
-
-/// Empties a step's folder, except for its lock, its lease and its log.
-fn clear(folder: &Path) -> Result<()> {
-    let result = folder.join(RESULT);
-    if result.exists() {
-        // Before the rest, so that a kill leaves no result of which files are missing.
-        fs::remove_file(&result).at(&result, "remove")?;
-    }
-    for entry in fs::read_dir(folder).at(folder, "list")? {
-        let path = entry.at(folder, "list")?.path();
-        let name = path.file_name().unwrap_or_default();
-        let is_aside = name.to_string_lossy().ends_with(".damaged");
-        let is_lease = name.to_string_lossy().starts_with(LEASE);
-        if name == "lock" || name == LOG || is_aside || is_lease {
-            continue;
-        }
-        match path.is_dir() {
-            true => fs::remove_dir_all(&path).at(&path, "remove")?,
-            false => fs::remove_file(&path).at(&path, "remove")?,
-        }
-    }
-    Ok(())
 }
 
 /// Why a command failed: a signal, or the last error in its log or, without one, the last line.

@@ -204,7 +204,6 @@ impl StudyPlan {
 /// What the kind of invented languages is called.
 const INVENTED: &str = "invented";
 
-/// Enters settings, or refuses.
 pub(super) fn enter(store: &Store, entered: &EnteredSettings, force: bool) -> Result<()> {
     let EnteredSettings { study, scale, languages, settings } = entered;
     let owns = |factors: &Factors| {

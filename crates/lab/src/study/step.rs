@@ -24,6 +24,9 @@ pub const CPU: &str = "cpu";
 /// Flags that change no result, each with a value.
 const WITHOUT_EFFECT: [&str; 2] = ["--threads", "--jobs"];
 
+/// The command that finds in its output what it would make.
+pub const REPEATABLE: &str = "corpus prepare";
+
 /// How many settings of a grid `transfer` trains side by side on a GPU by itself.
 const SETTINGS_AT_A_TIME: usize = 8;
 
@@ -37,11 +40,9 @@ pub struct StepId(pub usize);
 /// The path in a word of a command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ArgPath {
-    /// The word holds no path.
     None,
     /// A file that exists before the study runs.
     File(PathBuf),
-    /// A path in the step's own folder.
     OwnFolder(String),
     /// A path in the folder of another step.
     OfStep(StepId, String),
@@ -72,7 +73,6 @@ impl CommandArg {
         self
     }
 
-    /// A path below this one.
     #[must_use]
     pub fn join(&self, below: &str) -> Self {
         let under = |path: &str| match path {
@@ -111,7 +111,6 @@ impl CommandArg {
         &self.text
     }
 
-    /// The step that it depends on.
     fn needs(&self) -> Option<StepId> {
         match self.path {
             ArgPath::OfStep(step, _) => Some(step),
@@ -164,31 +163,25 @@ pub struct KeyedWord {
 /// How an interrupted step is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepResume {
-    /// It starts again.
     Never,
     /// By `--resume --out FOLDER`: the folder, within the step's own, holds the rest of its configuration.
     Folder(String),
 }
 
-/// One command with its inputs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StudyStep {
-    /// A description for people.
     pub name: String,
     /// The kind of work: steps of a kind take about the same time.
     pub kind: String,
-    /// The command, with its revision.
     pub command: StepCommand,
     /// How it is continued after an interruption.
     pub resume: StepResume,
     /// Identifies it, and names its folder.
     pub key: String,
-    /// The steps that must be complete before.
     pub needs: Vec<StepId>,
     /// Where it computes, as `--device` names it; none where the command has no such flag, or its
     /// words give it already.
     pub device: Option<String>,
-    /// Its words as its key has them.
     #[serde(default)]
     pub keyed: Vec<KeyedWord>,
     args: Vec<CommandArg>,
@@ -233,7 +226,20 @@ impl StudyStep {
             && self.needs.iter().copied().chain(of_args).all(|need| need.0 < number)
     }
 
-    /// Renumbers the steps that it depends on.
+    /// What it writes into its own folder.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &str> {
+        self.args.iter().filter_map(|arg| match &arg.path {
+            ArgPath::OwnFolder(path) => Some(path.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The words that let it replace what it has written before, where it does not go on from that.
+    pub(super) fn force_words(&self, own: &Path) -> Option<String> {
+        let stands = self.outputs().any(|out| own.join(out).symlink_metadata().is_ok());
+        (stands && self.command.verb != REPEATABLE).then(|| "--force".to_owned())
+    }
+
     pub(super) fn renumber(&mut self, new: impl Fn(StepId) -> StepId) {
         self.needs.iter_mut().for_each(|need| *need = new(*need));
         for arg in &mut self.args {
@@ -336,14 +342,12 @@ impl StepDraft {
         self
     }
 
-    /// Adds words.
     #[must_use]
     pub fn args<T: Into<CommandArg>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// Adds a flag and its value.
     #[must_use]
     pub fn flag(self, name: &str, value: impl Into<CommandArg>) -> Self {
         self.arg(name).arg(value)
@@ -355,7 +359,6 @@ impl StepDraft {
         pairs.map(|pair| &pair[1]).collect()
     }
 
-    /// The texts of all words so far.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.args.iter().map(CommandArg::text)
     }
@@ -381,13 +384,11 @@ impl StepDraft {
         self
     }
 
-    /// Whether the plan chooses its device.
     fn takes_device(&self) -> bool {
         (self.command.device || self.on_device) && !has_flag(&self.args, "--device")
     }
 }
 
-/// The steps of a plan, each once.
 pub struct StepList {
     device: String,
     steps: Vec<StudyStep>,
@@ -426,7 +427,6 @@ impl StepList {
         CommandArg { text: String::new(), path: ArgPath::OfStep(step, path.to_owned()) }
     }
 
-    /// All steps in topological order.
     pub fn into_steps(self) -> Vec<StudyStep> {
         self.steps
     }
@@ -503,7 +503,6 @@ impl StepList {
     }
 }
 
-/// The key of a step with these words.
 fn key(revision: u32, words: &[KeyedWord], device: Option<&str>) -> String {
     let mut hasher = blake3::Hasher::new();
     // Each part with its length, so that no two lists of parts run together to the same bytes.

@@ -16,7 +16,6 @@ use super::step::{CommandArg, StepDraft, StepList};
 /// The encoder that is used for a language.
 #[derive(Clone)]
 pub(super) struct PlannedEncoder {
-    /// The run's folder.
     pub(super) folder: CommandArg,
     /// The language of its input: another one, where two encoders of one language are compared.
     pub(super) language: String,
@@ -27,7 +26,6 @@ const ANY: &str = "any";
 /// What follows the code of the language that preset `same-language` trains on twice.
 const SECOND: &str = "-b";
 
-/// A system whose training is planned.
 pub(super) enum PlannedSystem {
     /// Encoders: the run of each language, whether all are the same encoder, and how many layers they have.
     Encoders { runs: BTreeMap<String, PlannedEncoder>, one: bool, layers: usize },
@@ -50,7 +48,6 @@ impl PlannedSystem {
         }
     }
 
-    /// Plans the training of a system.
     pub(super) fn plan(
         planner: &mut StudyPlanner<'_>,
         scene: &EvaluationContext<'_>,
@@ -102,7 +99,6 @@ impl PlannedSystem {
         })
     }
 
-    /// How many layers its encoders have.
     pub(super) fn layers(&self) -> usize {
         match self {
             PlannedSystem::Encoders { layers, .. } => *layers,
@@ -322,7 +318,6 @@ fn without_steps(flags: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Plans an encoder of one language.
 fn alone(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,

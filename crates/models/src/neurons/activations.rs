@@ -50,7 +50,7 @@ pub fn activation_counts(
     if layers.is_empty() {
         let reason = "each language has layers of its own in this model, so that no neuron is shared; \
                       take a model whose languages share layers";
-        return Err(Error::request("model", reason));
+        return Err(Error::of_key("model", reason));
     }
     let mut counts = vec![0_u64; layers.len() * width];
     let mut tokens = 0;

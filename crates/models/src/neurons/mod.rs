@@ -161,12 +161,12 @@ pub fn language_neurons(
 fn check(sides: &[ParallelSide], config: LanguageNeuronsConfig) -> Result<()> {
     if sides.len() < 2 {
         let reason = format!("there are {} languages; give at least two", sides.len());
-        return Err(Error::request("text", reason));
+        return Err(Error::of_key("text", reason));
     }
     if !(config.share > 0.0 && config.share <= 0.2) {
         let reason =
             format!("a share of {} of the neurons; take one above 0, at most 0.2", config.share);
-        return Err(Error::request("share", reason));
+        return Err(Error::of_key("share", reason));
     }
     Ok(())
 }

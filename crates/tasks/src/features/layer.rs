@@ -26,7 +26,6 @@ pub struct LayerVectors {
     device: Device,
 }
 
-/// A frozen encoder.
 struct FrozenEncoder {
     /// A tape borrows the weights even where it changes none.
     pretrained: Mutex<PretrainedModel>,
@@ -34,11 +33,9 @@ struct FrozenEncoder {
     fingerprint: String,
 }
 
-/// A language, and the encoder that reads it.
 struct LanguageEncoder {
     name: String,
     model: usize,
-    /// Its number in that encoder.
     number: usize,
     /// dim x dim, to be multiplied from the right.
     map: Option<Tensor>,

@@ -19,7 +19,6 @@ const TOKENS_ON_GPU: usize = 16384;
 pub(super) struct TaskModel<'a> {
     /// Where vectors come from.
     pub(super) features: &'a dyn Features,
-    /// What reads them.
     pub(super) head: &'a dyn Head,
 }
 

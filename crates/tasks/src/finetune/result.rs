@@ -211,7 +211,6 @@ pub(super) fn read_settings(folder: &Path, sets: &LabelledSets) -> Result<Vec<Se
     }
 }
 
-/// Writes the settings that are done.
 pub(super) fn write_settings<'a>(
     folder: &Path,
     settings: impl Iterator<Item = &'a SettingResult>,
@@ -250,7 +249,6 @@ pub(super) fn mean_of_best(
     Estimate::of(&seeds)
 }
 
-/// The settings that results are means of.
 pub(super) fn of_best(settings: &[SettingResult]) -> Vec<&SettingResult> {
     let best = |ranked: Vec<_>| ranked.into_iter().take(BEST);
     ranked(settings).into_values().flat_map(best).collect()

@@ -115,7 +115,6 @@ fn by_number(
     numbered
 }
 
-/// A setting in words.
 fn label(number: usize, of: usize, setting: &GridSetting) -> String {
     let GridSetting { seed, batch, lr, head_lr } = setting;
     let head = if head_lr == lr { String::new() } else { format!(", head {head_lr:e}") };
@@ -148,10 +147,8 @@ struct GridRun<'a> {
     failed: AtomicBool,
 }
 
-/// How far a grid is.
 #[derive(Default)]
 struct GridProgress {
-    /// The settings that are done, by number.
     done: BTreeMap<usize, SettingResult>,
     /// The epochs of the settings that are under way.
     histories: BTreeMap<usize, Vec<EpochMetrics>>,
@@ -180,7 +177,6 @@ struct SettingRun {
     saved: Instant,
 }
 
-/// An update that was begun.
 struct PendingUpdate {
     pending: PendingStep,
     targets: usize,
@@ -539,7 +535,6 @@ impl SettingTrainer<'_, '_> {
         Ok(Some(loss.mean()))
     }
 
-    /// Writes all weights, and what they are of.
     fn save_weights(&self, path: &Path, params: &Params, (epoch, dev): (u32, f64)) -> Result<()> {
         let weights = params.ids().map(|id| (params.name(id).to_owned(), params.value(id)));
         self.write_weights(path, weights, (epoch, dev))
@@ -662,19 +657,19 @@ impl GridRun<'_> {
         plain: &PredictedFiles<'_>,
         shifted: &PredictedFiles<'_>,
     ) -> Result<()> {
-        let folder = files::NewFolder::instead_of(&self.path(PREDICTIONS))?;
-        let each = |predicted: &PredictedFiles<'_>, how: &str| {
-            predicted.iter().try_for_each(|(set, text)| {
+        let mut written = Vec::new();
+        let mut each = |predicted: &PredictedFiles<'_>, how: &str| {
+            predicted.iter().for_each(|(set, text)| {
                 let file = set.labelled.path().file_name().unwrap_or_default().to_string_lossy();
                 // What is written is not compressed, whatever was read.
                 let file = text::plain_name(&file);
                 let language = set.name.split(':').next().unwrap_or(&set.name);
-                folder.write(&format!("{language}.{how}{file}"), text.as_bytes())
+                written.push((format!("{language}.{how}{file}"), text.clone()));
             })
         };
-        each(plain, "")?;
-        each(shifted, "shifted.")?;
-        Ok(folder.finish()?)
+        each(plain, "");
+        each(shifted, "shifted.");
+        Ok(files::write_recorded(&self.path(PREDICTIONS), &written)?)
     }
 
     fn result(&self, features: &dyn Features, finished: bool) -> Result<TransferResult> {

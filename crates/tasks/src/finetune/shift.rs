@@ -31,11 +31,8 @@ pub(super) struct LayerShift {
     pub(super) shifter: Shifter,
 }
 
-/// A language that is shifted.
 pub(super) struct ShiftTarget {
-    /// Its name.
     pub(super) name: String,
-    /// Its number.
     pub(super) language: usize,
     /// The shift towards the source language.
     shift: LayerShift,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use files::{At, FolderLock, sealed};
+use files::{At, FolderKind, FolderLock, sealed};
 use tensor::Device;
 use train::pretrain::Observer;
 
@@ -16,6 +16,23 @@ use crate::error::{Error, Result};
 use crate::features::{EncoderFeatures, Features, FrozenFeatures, LayerVectors, StaticVectors};
 
 const CONFIG: &str = "config.toml";
+
+/// What a run may hold.
+const RUN: FolderKind = FolderKind {
+    mark: CONFIG,
+    files: &[
+        "epoch-#.previous.safetensors",
+        "epoch-#.safetensors",
+        "inputs.json",
+        "metrics.jsonl",
+        "model.safetensors",
+        "predictions/",
+        "results.json",
+        "state-#.previous.safetensors",
+        "state-#.safetensors",
+        "summary.json",
+    ],
+};
 
 /// Begins a run in `folder`. A folder that is not empty is refused or, with `force`, cleared if it holds a
 /// run of transfer. So many settings are trained side by side as there are devices, at least one; it changes
@@ -35,7 +52,7 @@ pub fn begin(
     let lock = FolderLock::take(folder)?;
     check_folder(config, folder, force)?;
     if force {
-        lock.clear(CONFIG);
+        lock.clear(&RUN);
     }
     let new = lock.is_empty();
     let text = toml::to_string(config).expect("a configuration is valid TOML");
@@ -45,7 +62,7 @@ pub fn begin(
         .and_then(|()| run(config, &features, &sets, folder, observer));
     if result.is_err() && new && !has_begun(folder) {
         // Where nothing was trained yet, what lies there only stands in the way of the corrected command.
-        lock.discard(CONFIG);
+        lock.discard(&RUN);
     }
     result
 }
@@ -67,7 +84,7 @@ fn check_folder(config: &TransferConfig, folder: &Path, force: bool) -> Result<(
         force || !has_begun(folder) && config.differences(&saved).is_empty()
     };
     if saved_config(folder).is_ok_and(own) {
-        return Ok(());
+        return if force { Ok(RUN.refuse_others(folder)?) } else { Ok(()) };
     }
     let remedy = match force {
         true => "only a run of transfer is replaced: name another folder",

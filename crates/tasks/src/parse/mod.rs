@@ -29,7 +29,6 @@ pub(crate) const ROOT: &str = "root";
 /// The relation by which the root of a later segment is attached: clauses side by side.
 const PARATAXIS: &str = "parataxis";
 
-/// Dependency parsing.
 pub(crate) struct ParseTask;
 
 impl TaskDefinition for ParseTask {

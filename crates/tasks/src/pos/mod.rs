@@ -218,7 +218,6 @@ mod tests {
         PosFile::read(&path)
     }
 
-    /// Predictions from the names of labels.
     fn predicted(labels: &LabelSet, sentences: &[&str]) -> Vec<Vec<Annotation>> {
         let word = |tag: &str| Annotation::of_label(labels.id(tag));
         sentences.iter().map(|tags| tags.split(' ').map(word).collect()).collect()

@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn products_are_those_of_rounded_numbers() {
         let Some(dots) = Bf16Dots::detect() else {
-            return eprintln!("LEFT OUT: this processor has no AVX-512 BF16");
+            return terms::tests::left_out("this processor has no AVX-512 BF16");
         };
         let cpu = Cpu::new(2).unwrap();
         let shapes =
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_row_does_not_depend_on_those_beside_it_and_nan_stays() {
         let Some(dots) = Bf16Dots::detect() else {
-            return eprintln!("LEFT OUT: this processor has no AVX-512 BF16");
+            return terms::tests::left_out("this processor has no AVX-512 BF16");
         };
         let (m, n, k) = (40, 70, 96);
         let (mut a, b) = (numbers(m * k), numbers(k * n));

@@ -316,7 +316,7 @@ mod tests {
         let cuda = match Cuda::new(0) {
             Ok(cuda) => cuda,
             Err(error) => {
-                println!("LEFT OUT: {error}");
+                terms::tests::left_out(&error.to_string());
                 assert!(std::env::var_os("ISOGLOSS_GPU").is_none(), "a GPU was demanded: {error}");
                 return;
             }

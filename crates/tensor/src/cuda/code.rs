@@ -325,7 +325,9 @@ mod tests {
     fn every_program_compiles() {
         // SAFETY: looking for a library opens it.
         if !unsafe { sys::is_culib_present() } {
-            println!("LEFT OUT: no CUDA compiler (libnvrtc) is found, kernels are not compiled");
+            terms::tests::left_out(
+                "no CUDA compiler (libnvrtc) is found, kernels are not compiled",
+            );
             return;
         }
         let programs = [

@@ -266,7 +266,7 @@ fn train(device: &Device, weights: Sizes<'_>, head: Head, steps: u32) -> Vec<f32
 fn heads_learn() {
     let Some([cpu, cuda]) = devices() else { return };
     if too_much(usize::MAX) {
-        return println!("LEFT OUT: many steps of what `whole_heads` does once");
+        return terms::tests::left_out("many steps of what `whole_heads` does once");
     }
     for head in HEADS {
         let (name, weights, _) = head;

@@ -17,8 +17,8 @@ use super::{
     ImportedTokenizer, LanguageManifest, SpecialTokens, Vocabulary, VocabularyKind,
     VocabularyLanguage, check_languages, foreign,
 };
-use crate::error::{Error, Result};
 use crate::prepare::{Preparer, SimplificationTable};
+use crate::{Error, Result};
 
 const MANIFEST: &str = "vocabulary.json";
 const SUBWORDS: &str = "subwords.tsv";
@@ -257,12 +257,8 @@ fn read_subwords(folder: &Path, manifest: &Manifest) -> Result<SubwordsAndCounts
         let row: Option<Vec<u64>> = columns.map(|count| count.parse().ok()).collect();
         let (Some(subword), Some(row)) = (subword, row.filter(|row| row.len() == counts.len()))
         else {
-            return Err(Error::Line {
-                file: path.display().to_string(),
-                line,
-                reason: "not a subword with a count for each language".into(),
-                remedy: RETRAIN,
-            });
+            let reason = "not a subword with a count for each language";
+            return Err(Error::line(path, line, reason, RETRAIN));
         };
         subwords.push(subword.to_owned());
         for (counts, count) in counts.iter_mut().zip(row) {

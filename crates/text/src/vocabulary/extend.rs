@@ -27,8 +27,8 @@ use super::{
     BpeSettings, LanguageText, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage,
     WordMark, check_language,
 };
-use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer, WordTokenizer};
+use crate::{Error, Result};
 
 /// The most characters that are added to a tokenizer that lacks them: the most frequent ones.
 const MOST_CHARACTERS: usize = 10_000;

@@ -7,7 +7,7 @@ use files::At;
 use terms::guarded;
 use tokenizers::Tokenizer;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// The largest tokenizer that is read: those of the largest vocabularies have 20 MB.
 const LARGEST: u64 = 512 << 20;

@@ -13,8 +13,8 @@ use super::{
     CONTINUATION, Frame, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
 };
-use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
+use crate::{Error, Result};
 
 /// What is known of an imported tokenizer beyond its own file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,13 +97,16 @@ impl ImportedTokenizer {
         let space_before_word = bytes.is_some_and(|bytes| bytes["add_prefix_space"] != true)
             || spaces.is_some_and(|spaces| spaces["prepend_scheme"] == "never")
             || replaced && find(&normal, "Prepend").is_none();
-        let empty = guarded(|| tokenizer.encode_fast("", true)).and_then(|done| done.ok());
-        let empty = empty.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default();
-        let bos_eos = match (empty[..].first(), &empty[..], frame) {
-            (_, [start, end], _) => Frame(Some(*start), Some(*end)),
-            (_, _, Some((start, end))) => Frame(Some(start), Some(end)),
-            (Some(start), _, None) => Frame(Some(*start), None),
-            (None, _, None) => Frame(None, None),
+        let framed = |text: &str| {
+            let encoding = guarded(|| tokenizer.encode_fast(text, true)).and_then(|done| done.ok());
+            encoding.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
+        };
+        let bos_eos = match (&framed("")[..], frame) {
+            (&[start, end], _) => Frame(Some(start), Some(end)),
+            (_, Some((start, end))) => Frame(Some(start), Some(end)),
+            (&[one], None) if framed("a").first() == Some(&one) => Frame(Some(one), None),
+            (&[one], None) => Frame(None, Some(one)),
+            (_, None) => Frame(None, None),
         };
         Self { any_language, bos_eos, mark, space_before_word }
     }

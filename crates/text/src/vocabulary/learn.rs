@@ -27,8 +27,8 @@ use super::{
     check_languages,
 };
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock, Split};
-use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
+use crate::{Error, Result};
 use files::At;
 
 /// Word types counted at most; beyond that, the rarest are dropped.
@@ -65,7 +65,6 @@ impl WordCounts {
         }
     }
 
-    /// The words in order, with their counts.
     pub(super) fn sorted(&self) -> BTreeMap<&str, u64> {
         self.counts.iter().map(|(word, &count)| (word.as_ref(), count)).collect()
     }
@@ -509,12 +508,8 @@ fn read_subwords(file: &Path) -> Result<Vec<String>> {
                 continue;
             }
         };
-        return Err(Error::Line {
-            file: file.display().to_string(),
-            line: number,
-            reason: fault.into(),
-            remedy: "give one subword a line, each once, as in BERT's vocab.txt",
-        });
+        let remedy = "give one subword a line, each once, as in BERT's vocab.txt";
+        return Err(Error::line(file, number, fault, remedy));
     }
     Ok(subwords)
 }

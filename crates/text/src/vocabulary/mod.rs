@@ -37,8 +37,8 @@ pub use summary::{
 };
 pub use unknown::{UnknownCounts, take_unknown_counts};
 
-use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer, SimplificationTable};
+use crate::{Error, Result};
 
 /// The suffix of a word's last subword, in vocabularies that are learned here.
 const WORD_END: &str = "</w>";
@@ -109,7 +109,6 @@ impl SpecialTokens {
     }
 }
 
-/// One language of a vocabulary.
 #[derive(Clone, Debug)]
 struct VocabularyLanguage {
     name: String,
@@ -411,7 +410,6 @@ fn check_languages<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     Ok(())
 }
 
-/// One language in the manifest.
 #[derive(Debug, Serialize, Deserialize)]
 struct LanguageManifest {
     name: String,

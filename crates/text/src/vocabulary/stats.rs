@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Vocabulary;
+use crate::Result;
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock};
-use crate::error::Result;
 
 /// What languages share, two by two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

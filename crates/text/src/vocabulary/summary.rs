@@ -8,8 +8,8 @@ use super::{
     LanguageCounts, LanguageText, PairSharing, Vocabulary, VocabularyKind, VocabularySharing,
     WordCounts, count_subwords, vocabulary_sharing,
 };
+use crate::Result;
 use crate::corpus::{Corpus, CorpusReport, ReadProgress};
-use crate::error::Result;
 use crate::vocabulary::BpeSettings;
 
 /// Is called now and then with how far the text of a language has been read.

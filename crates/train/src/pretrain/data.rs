@@ -322,14 +322,9 @@ fn load_vocabulary(
         return Ok(vocabulary);
     }
     let of = vocabulary.languages().collect::<Vec<_>>().join(", ");
-    Err(text::Error::File {
-        file: folder.display().to_string(),
-        reason: format!(
-            "is a vocabulary of {of}, and the run is of {}",
-            config.languages.join(", ")
-        ),
-        remedy: "give the text of the same languages in the same order",
-    })
+    let own = config.languages.join(", ");
+    let reason = format!("is a vocabulary of {of}, and the run is of {own}");
+    Err(text::Error::file(folder, reason, "give the text of the same languages in the same order"))
 }
 
 /// A WordPiece vocabulary as it is, with the counts of its subwords in the run's text.

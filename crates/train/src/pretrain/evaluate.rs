@@ -89,11 +89,9 @@ impl Probe {
         let second = side(&config.languages[1], &config.files[1], data, longest)?;
         let (a, b) = (first.sentences.len(), second.sentences.len());
         if a != b {
-            return Err(text::Error::File {
-                file: config.files[1].display().to_string(),
-                reason: format!("has {b} lines, {} has {a}", config.files[0].display()),
-                remedy: "give two files that are translations of one another line by line",
-            });
+            let reason = format!("has {b} lines, {} has {a}", config.files[0].display());
+            let remedy = "give two files that are translations of one another line by line";
+            return Err(text::Error::file(&config.files[1], reason, remedy));
         }
         Ok(Self { languages: config.languages.clone(), sides: [first, second] })
     }

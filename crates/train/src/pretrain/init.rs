@@ -94,7 +94,7 @@ impl AddedSubwords {
         let text = std::fs::read_to_string(&path).at(&path, "read")?;
         let altered = |reason: String| {
             let remedy = "restore the file, or begin the run anew";
-            PretrainError::Text(text::Error::file(&path, reason, remedy))
+            PretrainError::Input(text::Error::file(&path, reason, remedy))
         };
         let mut value: serde_json::Value =
             serde_json::from_str(&text).map_err(|error| altered(error.to_string()))?;

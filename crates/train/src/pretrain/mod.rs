@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use encoder::ConfigError;
 use encoder::archive::ArchiveError;
-use files::{FolderLock, checkpoints};
+use files::{FolderKind, FolderLock, checkpoints};
 use ranks::{RankError, Ranks};
 use serde_json::Value;
 use tensor::Device;
@@ -58,9 +58,9 @@ pub enum PretrainError {
     /// The configuration makes no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The text could not be read.
+    /// Text or arrays could not be read, or what was saved while training not be written.
     #[error(transparent)]
-    Text(#[from] text::Error),
+    Input(#[from] terms::Error),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] TrainError),
@@ -108,9 +108,6 @@ pub enum PretrainError {
     /// There is nothing to resume.
     #[error("{0} holds no run to resume; begin one")]
     Nothing(PathBuf),
-    /// What was saved while training could not be written or read.
-    #[error(transparent)]
-    Arrays(#[from] arrays::Error),
     /// A file of the run could not be put in its place, or another process works in the folder.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -134,8 +131,9 @@ impl PretrainError {
 impl Fault for PretrainError {
     fn is_usage(&self) -> bool {
         match self {
-            PretrainError::Text(error) => matches!(error, text::Error::Request { .. }),
+            PretrainError::Input(error) => error.is_usage(),
             PretrainError::Train(error) => error.is_usage(),
+            PretrainError::Files(error) => error.is_usage(),
             PretrainError::Ranks(error) => error.is_usage(),
             PretrainError::Config(_)
             | PretrainError::Occupied(_)
@@ -183,6 +181,37 @@ pub trait Observer {
     fn stop(&self) -> bool;
 }
 
+/// What a run may hold.
+const RUN: FolderKind = FolderKind {
+    mark: PretrainConfig::FILE,
+    files: &[
+        "added.json",
+        "config.json",
+        "corpora/*/corpus.json",
+        "corpora/*/counts.bin",
+        "corpora/*/dev.bin",
+        "corpora/*/test.bin",
+        "corpora/*/train.bin",
+        "events.out.tfevents.#.#",
+        "metrics.jsonl",
+        "model.safetensors",
+        "probes/*/#.npz",
+        "probes/*/pairs.tsv",
+        "snapshots/#.safetensors",
+        "state.previous.safetensors",
+        "state.safetensors",
+        "summary.json",
+        "tokenizer.*.json",
+        "tokenizer.json",
+        "vocabulary/isogloss.b3",
+        "vocabulary/simplified.tsv",
+        "vocabulary/subwords.tsv",
+        "vocabulary/tokenizer.*.json",
+        "vocabulary/tokenizer.json",
+        "vocabulary/vocabulary.json",
+    ],
+};
+
 /// Begins a run in `folder`, which must be new or empty or, with `force`, hold a run, which is replaced. Where it is shared with
 /// other ranks, this is rank 0, and they [`follow`].
 pub fn begin(
@@ -203,7 +232,7 @@ pub fn begin(
     let lock = FolderLock::take(folder)?;
     check_vacant(config, folder, force)?;
     if force {
-        lock.clear(PretrainConfig::FILE);
+        lock.clear(&RUN);
     }
     let new = lock.is_empty();
     let written = files::write(&folder.join(PretrainConfig::FILE), config.to_toml());
@@ -215,7 +244,7 @@ pub fn begin(
         Err(error) => {
             // Nothing was learned yet; left behind, it would only stand in the way of the mended command.
             if new {
-                lock.discard(PretrainConfig::FILE);
+                lock.discard(&RUN);
             }
             Err(error)
         }
@@ -250,7 +279,7 @@ fn check_vacant(config: &PretrainConfig, folder: &Path, force: bool) -> Result<(
     let there = |name: &str| folder.join(name).is_file();
     let learned = checkpoints::exists(&folder.join(run::STATE)) || there(PretrainSummary::FILE);
     match PretrainConfig::read(folder) {
-        Ok(_) if force => Ok(()),
+        Ok(_) if force => Ok(RUN.refuse_others(folder)?),
         Ok(begun) if !learned && begun == *config => Ok(()),
         Ok(_) if !learned => Err(PretrainError::Unstarted(folder.to_owned())),
         _ => Err(PretrainError::Occupied(folder.to_owned())),

@@ -58,7 +58,6 @@ fn sizes(micro_batches: &[(Batch, MaskedTokens)]) -> Vec<MicroBatchSize> {
 /// What a rank says before an update.
 #[derive(Serialize, Deserialize)]
 struct StepMessage {
-    /// It was asked to stop.
     stop: bool,
     /// Of rank 0: the run has come to its end.
     finished: bool,

@@ -151,7 +151,6 @@ pub fn preset_keys(preset: Preset, scale: Scale) -> Table {
     table
 }
 
-/// The keys that a preset changes.
 fn changes(preset: Preset, scale: Scale, base: &Table) -> String {
     let merges = base["vocabulary"]["merges"].as_integer().unwrap_or(0);
     // A vocabulary for each language has half the merges of one for two.

@@ -18,8 +18,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use arrays::Matrix;
 use arrays::npy::{self, Array, Precision};
-use arrays::{Error as ArrayError, Matrix};
 use files::At;
 use geometry::projection::variance_between;
 use models::SNAPSHOT_FOLDER;
@@ -182,7 +182,6 @@ fn pairs_table(probe: &Probe, glosses: Option<&[Vec<String>; 2]>) -> String {
     table
 }
 
-/// The names of a language's arrays.
 fn states_name(language: &str) -> String {
     format!("states_{language}")
 }
@@ -232,7 +231,6 @@ fn write_states(
     Ok(npy::write_archive(path, &arrays)?)
 }
 
-/// The mean of all rows.
 fn column_means(matrix: &Matrix) -> Vec<f64> {
     let mut sums = vec![0.0; matrix.cols()];
     for row in matrix.iter() {
@@ -444,11 +442,8 @@ fn read_pairs(path: &Path) -> Result<([String; 2], Vec<ProbePair>), PretrainErro
 
 /// A file that is not one of these.
 fn foreign(path: &Path, what: &str) -> PretrainError {
-    PretrainError::Arrays(ArrayError::Input {
-        place: path.display().to_string(),
-        reason: format!("{what} is missing or does not fit the run's other files"),
-        remedy: "train the run anew",
-    })
+    let reason = format!("{what} is missing or does not fit the run's other files");
+    terms::Error::file(path, reason, "train the run anew").into()
 }
 
 #[cfg(test)]

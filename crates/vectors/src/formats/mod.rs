@@ -234,7 +234,7 @@ fn check_count(path: &Path, promised: usize, found: usize, first: usize) -> Resu
 }
 
 fn unreadable(path: &Path, error: io::Error) -> Error {
-    ::text::unreadable(&::text::display_name(path), error).into()
+    ::text::unreadable(&terms::display_name(path), error)
 }
 
 /// Words that would end in the wrong column or on the wrong line are not written.

@@ -67,7 +67,6 @@ impl Buckets {
         Ok(Self { paths, sizes, untrained })
     }
 
-    /// Reads a bucket.
     pub(super) fn read(&self, bucket: usize, records: &mut Vec<PairRecord>) -> Result<()> {
         let path = &self.paths[bucket];
         records.clear();

@@ -29,7 +29,6 @@ pub(super) struct GloveTeam {
     rules: UpdateRules,
 }
 
-/// What decides an update.
 #[derive(Clone, Copy)]
 struct UpdateRules {
     step: AdaGradStep,

@@ -20,7 +20,6 @@ pub(super) struct ThreadTables {
     pub(super) output: ColumnMatrix,
 }
 
-/// The windows of one batch.
 pub(super) type WindowRange = Range<usize>;
 
 /// Each target's dot product with its window's hidden vector, in parts: units x targets.

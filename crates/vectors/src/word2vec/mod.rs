@@ -204,7 +204,6 @@ impl Word2VecTables {
         Ok(vectors)
     }
 
-    /// The mean of some input rows.
     fn mean(&self, rows: &[u32]) -> Vec<f32> {
         let mut mean = vec![0.0; self.dim];
         for &row in rows {

@@ -27,7 +27,6 @@ pub(super) struct NGramRows {
     rows: Vec<u32>,
     /// Where each word's rows begin, and the end of the last.
     starts: Vec<usize>,
-    /// How many rows there are in all.
     pub(super) total: usize,
     /// The row of each bucket that has one.
     of_bucket: FxHashMap<u32, u32>,

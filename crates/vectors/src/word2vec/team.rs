@@ -11,7 +11,6 @@ use super::{LossSum, Word2VecTables};
 use crate::columns::{ColumnMatrix, Exchange, gather, scatter, shares, units};
 use crate::watch::Meter;
 
-/// The threads' columns.
 pub(super) struct ColumnTeam {
     dim: usize,
     rows: [usize; 2],

@@ -86,7 +86,6 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// How many blocks there are.
     pub(super) fn blocks(&self) -> usize {
         self.before.len()
     }
@@ -96,7 +95,6 @@ impl<'a> Windows<'a> {
         BATCH_TARGETS + 2 * self.config.window * (1 + self.config.negative)
     }
 
-    /// Draws the examples of a block.
     pub(super) fn draw(&self, epoch: usize, block: usize, plan: &mut WindowPlan) {
         let chance = RandomStreams::new(self.config.seed, "word2vec: windows");
         let number = epoch as u64 * self.blocks() as u64 + block as u64;
@@ -185,7 +183,6 @@ impl WindowPlan {
         self.windows.push([self.inputs.len() as u32, self.targets.len() as u32]);
     }
 
-    /// Windows that are in a batch already.
     fn batched(&self) -> usize {
         self.batches.last().map_or(0, |&(end, _)| end as usize)
     }

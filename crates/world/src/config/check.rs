@@ -7,7 +7,7 @@ use super::{
     CorpusLayout, DomainConfig, LanguageConfig, MeaningConfig, SplitSizes, TreebankSizes,
     WorldConfig,
 };
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::meaning::LemmaCounts;
 
 /// Beyond this many weights the sampling tables would not fit an ordinary machine's memory.
@@ -19,7 +19,7 @@ const MOST_ITEMS: usize = 100_000_000;
 impl WorldConfig {
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.layout == CorpusLayout::Paragraphs && !self.punctuation {
-            return Err(Error::config(
+            return Err(error::config(
                 "layout",
                 "sentences on one line need a mark between them",
                 "set punctuation = true, or layout = \"sentences\"",
@@ -30,7 +30,7 @@ impl WorldConfig {
         self.meaning.check()?;
         let weights = self.meaning.topics * self.meaning.classes * self.meaning.lemmas;
         if weights.saturating_mul(self.domain.len()) > MOST_WEIGHTS {
-            return Err(Error::config(
+            return Err(error::config(
                 "meaning",
                 format!("domains x topics x classes x lemmas exceeds {MOST_WEIGHTS}"),
                 "lower meaning.topics, meaning.classes or meaning.lemmas",
@@ -78,7 +78,7 @@ impl WorldConfig {
         for (name, value) in related {
             within(&key(name), value.unwrap_or(0.0), 0.0..=1.0)?;
             if index == 0 && value.unwrap_or(0.0) != 0.0 {
-                return Err(Error::config(
+                return Err(error::config(
                     key(name),
                     "the first language is what the others are compared with",
                     "set it on another language",
@@ -89,14 +89,14 @@ impl WorldConfig {
         for name in language.domains.iter().flatten() {
             if !self.domain.iter().any(|domain| domain.name == *name) {
                 let known: Vec<_> = self.domain.iter().map(|d| d.name.as_str()).collect();
-                return Err(Error::config(
+                return Err(error::config(
                     key("domains"),
                     format!("there is no domain {name:?}"),
                     format!("add a [[domain]] of that name, or use one of {}", known.join(", ")),
                 ));
             }
             if !seen.insert(name) {
-                return Err(Error::config(
+                return Err(error::config(
                     key("domains"),
                     format!("{name:?} occurs twice"),
                     "name each domain once",
@@ -153,7 +153,7 @@ fn within(key: &str, value: f64, range: RangeInclusive<f64>) -> Result<(), Error
         return Ok(());
     }
     let (low, high) = range.into_inner();
-    Err(Error::config(key, format!("{value} is out of range"), format!("use {low} to {high}")))
+    Err(error::config(key, format!("{value} is out of range"), format!("use {low} to {high}")))
 }
 
 fn between(key: &str, value: usize, range: RangeInclusive<usize>) -> Result<(), Error> {
@@ -161,7 +161,7 @@ fn between(key: &str, value: usize, range: RangeInclusive<usize>) -> Result<(), 
         return Ok(());
     }
     let (low, high) = range.into_inner();
-    Err(Error::config(key, format!("{value} is out of range"), format!("use {low} to {high}")))
+    Err(error::config(key, format!("{value} is out of range"), format!("use {low} to {high}")))
 }
 
 /// Names become parts of file names, so they are plain and differ.
@@ -176,10 +176,10 @@ fn names_are_sound<'a>(
         let key = format!("{table}.{index}.{key}");
         if name.is_empty() || name.len() > 24 || !name.chars().all(plain) {
             let remedy = "use 1 to 24 of the letters a-z and digits";
-            return Err(Error::config(key, format!("{name:?} cannot be in a file name"), remedy));
+            return Err(error::config(key, format!("{name:?} cannot be in a file name"), remedy));
         }
         if !seen.insert(name) {
-            return Err(Error::config(key, format!("{name:?} occurs twice"), "rename one"));
+            return Err(error::config(key, format!("{name:?} occurs twice"), "rename one"));
         }
     }
     Ok(())

@@ -1,16 +1,13 @@
 //! Reading `world.toml`, and single keys over it.
 
 use super::WorldConfig;
-use crate::error::Error;
+use crate::error::{self, Error};
 
 impl WorldConfig {
     /// Reads TOML; `origin` is what to call it in an error.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
-        let wrong = |error: toml::de::Error| Error::Toml {
-            origin: origin.to_owned(),
-            message: error.to_string().trim_end().to_owned(),
-        };
-        toml::from_str::<Self>(text).map_err(wrong).map(Self::with_defaults)
+        let read = toml::from_str::<Self>(text).map_err(|error| error::toml(origin, &error));
+        read.map(Self::with_defaults)
     }
 
     /// The configuration as TOML, which [`WorldConfig::from_toml`] reads back.
@@ -27,10 +24,7 @@ impl WorldConfig {
         let mut root =
             toml::Value::try_from(self.with_defaults()).expect("a configuration is valid TOML");
         place(&mut root, key, value)?;
-        root.try_into().map_err(|error: toml::de::Error| Error::Toml {
-            origin: key.to_owned(),
-            message: error.to_string().trim_end().to_owned(),
-        })
+        root.try_into().map_err(|error: toml::de::Error| error::toml(key, &error))
     }
 }
 
@@ -45,7 +39,7 @@ fn place(root: &mut toml::Value, key: &str, value: toml::Value) -> Result<(), Er
                 let length = list.len();
                 let item = part.parse::<usize>().ok().and_then(|i| list.get_mut(i));
                 item.ok_or_else(|| {
-                    Error::config(
+                    error::config(
                         key,
                         format!("{part:?} is no item of a list of {length}"),
                         "count from 0, and add [[language]] or [[domain]] tables to the file first",
@@ -54,7 +48,7 @@ fn place(root: &mut toml::Value, key: &str, value: toml::Value) -> Result<(), Er
             }
             _ => {
                 let remedy = "give the path of one key, as in meaning.zipf";
-                return Err(Error::config(key, "the path goes on below a value", remedy));
+                return Err(error::config(key, "the path goes on below a value", remedy));
             }
         };
     }

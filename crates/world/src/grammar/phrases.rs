@@ -59,7 +59,6 @@ impl PhraseBuilder<'_> {
         }
     }
 
-    /// Makes a verb agree with its subject.
     pub(crate) fn agree(&mut self, verb: usize, subject: usize) {
         self.tree.node(verb).plural = self.tree.nodes()[subject].plural;
     }

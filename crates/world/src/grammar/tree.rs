@@ -79,7 +79,6 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// How many there are.
     pub(crate) const COUNT: usize = Relation::Punctuation as usize + 1;
 
     /// The label in a treebank.

@@ -42,7 +42,6 @@ pub(crate) struct Inflection {
     pub(crate) case: Case,
 }
 
-/// Cases a language with case has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Case {
     #[default]

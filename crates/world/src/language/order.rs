@@ -89,7 +89,6 @@ type Slots = [i8; Relation::COUNT];
 /// A word order as slots around heads.
 #[derive(Clone, Debug)]
 pub(crate) struct Linearizer {
-    /// Around verbs.
     verb: Slots,
     /// Around nouns and adjectives, also where they are predicates.
     nominal: Slots,

@@ -23,7 +23,6 @@ pub(crate) struct Syllable {
     pub(crate) coda: Option<usize>,
 }
 
-/// The phonology of one language.
 #[derive(Clone, Debug)]
 pub(crate) struct Phonology {
     consonants: Vec<usize>,

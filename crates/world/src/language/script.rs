@@ -81,7 +81,6 @@ impl Script {
         matches!(self, Script::Latin | Script::Cyrillic | Script::Greek | Script::Armenian)
     }
 
-    /// Writes a word.
     pub(crate) fn spell(self, word: &[Syllable]) -> String {
         let mut text = String::new();
         for syllable in word {

@@ -17,7 +17,6 @@ pub(crate) enum SubjectType {
     Organisation,
 }
 
-/// The distributions of one domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Domain {
     pub(crate) style: DomainConfig,
@@ -25,7 +24,6 @@ pub(crate) struct Domain {
     topics: Vec<TopicTables>,
 }
 
-/// The distributions of one topic.
 #[derive(Clone, Debug)]
 struct TopicTables {
     /// A class, for a noun that only the topic suggests.
@@ -73,7 +71,6 @@ impl Domain {
         self.topic.draw(rng)
     }
 
-    /// A noun that fits the topic.
     pub(crate) fn noun(&self, world: &World, topic: usize, rng: &mut ChaCha8Rng) -> usize {
         let class = self.topics[topic].class.draw(rng);
         self.member(world, topic, class, rng)

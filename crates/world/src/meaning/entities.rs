@@ -32,14 +32,11 @@ impl EntityType {
     }
 }
 
-/// A named entity.
 #[derive(Clone, Debug)]
 pub(crate) struct Entity {
-    /// The words of its name.
     pub(crate) words: Vec<MeaningId>,
     pub(crate) frequency: f64,
     pub(crate) topics: Vec<f64>,
-    /// The profile of a person.
     pub(crate) person: Option<PersonProfile>,
 }
 

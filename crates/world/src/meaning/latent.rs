@@ -27,7 +27,6 @@ impl LatentVectors {
         latents
     }
 
-    /// A random vector.
     pub(crate) fn vector(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut entry = || -> f64 { Exp1.sample(rng) };
         self.scales.iter().map(|scale| scale * (entry() - 1.0)).collect()

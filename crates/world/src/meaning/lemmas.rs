@@ -32,7 +32,6 @@ impl Lemmas {
         Self { lists: lists.iter().map(words).collect(), classes, taken: HashMap::new() }
     }
 
-    /// The next lemma of a kind.
     pub(super) fn next(&mut self, kind: &str) -> String {
         let taken = self.taken.entry(kind.to_owned()).or_default();
         *taken += 1;
@@ -41,7 +40,6 @@ impl Lemmas {
         if round == 0 { list[at].to_owned() } else { format!("{}{}", list[at], round + 1) }
     }
 
-    /// The name of a superclass.
     pub(super) fn superclass(&mut self, animate: bool) -> String {
         self.next(if animate { "super.animate" } else { "super" })
     }

@@ -18,7 +18,6 @@ pub(crate) struct Noun {
     pub(crate) topics: Vec<f64>,
 }
 
-/// A class of nouns.
 #[derive(Clone, Debug)]
 pub(crate) struct NounClass {
     /// The word for any of its members.

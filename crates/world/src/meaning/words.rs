@@ -59,7 +59,6 @@ const FIXED: [(&str, Upos); 25] = [
     ("Works", Upos::ProperNoun),
 ];
 
-/// How many they are.
 pub(crate) const COUNT: usize = FIXED.len();
 
 /// Their entries, in the order of the constants above.

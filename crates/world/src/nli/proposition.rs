@@ -51,7 +51,6 @@ pub(crate) struct Adjunct {
 }
 
 impl Proposition {
-    /// The proposition as a tree.
     pub(crate) fn tree(&self, world: &World) -> Tree {
         let mut tree = Tree::default();
         let verb = &world.verbs[self.verb];

@@ -193,7 +193,6 @@ fn quantifier(rng: &mut ChaCha8Rng) -> Quantifier {
 }
 
 impl NliItem {
-    /// The premise that has a label.
     pub(crate) fn premise(&self, label: NliLabel) -> &Proposition {
         &self.premises[label as usize]
     }

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use super::documents::scan;
 use super::parallel::words;
 use super::{FileRecord, WorldWriter};
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::grammar::{Discourse, Tree};
 use crate::language::Language;
 use crate::random::{NamedStreams, shuffle};
@@ -87,8 +87,7 @@ impl WorldWriter<'_> {
             })?;
         }
         if found < total {
-            let (what, key) = ("sentences with a topic", "classify");
-            return Err(Error::Exhausted { what, key, wanted: total, found });
+            return Err(error::exhausted("sentences with a topic", "classify", total, found));
         }
         Ok(sentences)
     }

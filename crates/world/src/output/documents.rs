@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::grammar::{Discourse, Tree};
 use crate::language::Language;
 use crate::meaning::{Domain, World};
@@ -50,7 +50,6 @@ pub(super) struct DocumentSource<'a> {
 }
 
 impl DocumentSource<'_> {
-    /// The sentences of one document.
     pub(super) fn document(&self, index: u64) -> Vec<Tree> {
         let mut rng = self.streams.at(index);
         let scene = Discourse::open(self.world, self.domain, &mut rng);
@@ -84,7 +83,7 @@ impl DocumentSource<'_> {
             if barren == PATIENCE {
                 let reason = "this world has no sentences besides the test sentences";
                 let remedy = "set held_out = false, lower tatoeba, or raise meaning.lemmas";
-                return Err(Error::config("held_out", reason, remedy));
+                return Err(error::config("held_out", reason, remedy));
             }
             if length == 0 {
                 return Ok(true);

@@ -1,16 +1,16 @@
 //! The output folder: built aside and moved into place whole, so that it is never half there.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use files::NewFolder;
+use files::{At, NewFolder};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::Manifest;
-use crate::error::Error;
+use crate::error::{self, Error};
 
 /// The file that makes a folder a world.
 pub const MANIFEST: &str = "manifest.json";
@@ -42,13 +42,11 @@ pub struct FileRecord {
     pub blake3: String,
 }
 
-/// A folder on its way.
 pub(crate) struct OutputFolder {
     draft: NewFolder,
     records: Vec<FileRecord>,
 }
 
-/// A file on its way.
 pub(crate) struct OutputFile {
     out: BufWriter<File>,
     path: PathBuf,
@@ -60,10 +58,9 @@ impl OutputFolder {
     /// Prepares to fill `target`, which must not exist, be empty, or, with `force`, be a world.
     pub(crate) fn open(target: &Path, force: bool) -> Result<Self, Error> {
         refuse_occupied(target, force)?;
-        Ok(Self { draft: NewFolder::instead_of(target)?, records: Vec::new() })
+        Ok(Self { draft: NewFolder::instead_of(target, refuse_foreign)?, records: Vec::new() })
     }
 
-    /// Starts a file.
     pub(crate) fn file(&self, record: FileRecord) -> Result<OutputFile, Error> {
         let out = self.draft.create(&record.path)?;
         let path = self.draft.path().join(&record.path);
@@ -73,7 +70,7 @@ impl OutputFolder {
     /// Ends a file. One that stayed empty is left out: it says nothing, and readers refuse it.
     pub(crate) fn close(&mut self, mut sink: OutputFile) -> Result<(), Error> {
         if sink.record.bytes == 0 {
-            fs::remove_file(&sink.path).map_err(Error::io("remove", &sink.path))?;
+            fs::remove_file(&sink.path).at(&sink.path, "remove")?;
             // Its folder goes with the last file, and only then.
             let _ = sink.path.parent().map(fs::remove_dir);
             return Ok(());
@@ -113,7 +110,7 @@ impl OutputFile {
         self.hash.update(text.as_bytes());
         self.record.bytes += text.len() as u64;
         self.record.items += items;
-        self.out.write_all(text.as_bytes()).map_err(Error::io("write", &self.path))
+        Ok(self.out.write_all(text.as_bytes()).at(&self.path, "write")?)
     }
 
     /// Records the number of words of running text.
@@ -123,44 +120,35 @@ impl OutputFile {
 }
 
 /// Refuses to take away, with a world, what the world did not make.
-fn refuse_foreign(target: &Path) -> Result<(), Error> {
-    let files = Manifest::read(target)?.files;
-    let mut own: HashSet<PathBuf> = files.iter().map(|file| target.join(&file.path)).collect();
-    own.extend([target.join(MANIFEST), target.join("world.toml")]);
-    let mut folders = vec![target.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).map_err(Error::io("read", &folder))? {
-            let entry = entry.map_err(Error::io("read", &folder))?;
-            let path = entry.path();
-            // Of a folder, what is in it counts.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(path);
-            } else if !own.contains(&path) {
-                let (reason, remedy) =
-                    ("was not made with the world that stands there", "move it away first");
-                return Err(Error::Occupied { path, reason, remedy });
-            }
-        }
-    }
-    Ok(())
+fn refuse_foreign(target: &Path) -> files::Result<()> {
+    let files = Manifest::read(target).map_or_else(|_| Vec::new(), |manifest| manifest.files);
+    let own: HashMap<&str, &str> =
+        files.iter().map(|file| (file.path.as_str(), file.blake3.as_str())).collect();
+    files::refuse_others(target, |name, path| match own.get(name) {
+        Some(digest) => files::has_digest(path, digest),
+        None => name == MANIFEST && !own.is_empty(),
+    })
 }
 
 fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
-    let occupied =
-        |reason, remedy| Err(Error::Occupied { path: target.to_owned(), reason, remedy });
+    let occupied = |reason, remedy| Err(error::occupied(target, reason, remedy));
     if !target.exists() {
         return Ok(());
     }
     if !target.is_dir() {
         return occupied("is a file", "name a folder");
     }
-    let mut content = fs::read_dir(target).map_err(Error::io("read", target))?;
+    let mut content = fs::read_dir(target).at(target, "read")?;
     if content.next().is_none() {
         return Ok(());
     }
     match (target.join(MANIFEST).is_file() && target.join("world.toml").is_file(), force) {
-        (true, true) => refuse_foreign(target),
-        (true, false) => Err(Error::Exists(target.to_owned())),
+        (true, true) => Ok(refuse_foreign(target)?),
+        (true, false) => {
+            let reason = format!("{} already holds a world", target.display());
+            let remedy = "name another folder, or set `force` to replace it";
+            Err(Error::setting("force", reason, remedy))
+        }
         (false, _) => occupied("is not empty and holds no world", "choose another folder"),
     }
 }

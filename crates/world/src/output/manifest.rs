@@ -124,7 +124,10 @@ impl Manifest {
     /// Reads the manifest of a folder that [`crate::generate`] wrote.
     pub fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(MANIFEST);
-        let no_world = |reason: String| Error::NoWorld { folder: folder.to_owned(), reason };
+        let no_world = |reason: String| {
+            let reason = format!("{} holds no world ({reason})", folder.display());
+            Error::request(reason, "name a folder that `isogloss world generate` wrote")
+        };
         let text = fs::read(&path).map_err(|error| no_world(error.to_string()))?;
         let manifest: Self =
             serde_json::from_slice(&text).map_err(|error| no_world(error.to_string()))?;

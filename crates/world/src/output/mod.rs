@@ -101,7 +101,6 @@ struct WorldWriter<'a> {
 }
 
 impl<'a> WorldWriter<'a> {
-    /// The documents of one purpose in one domain.
     fn documents(&self, domain: usize, purpose: &str) -> DocumentSource<'a> {
         let streams = NamedStreams::new(self.plan.config().seed, purpose);
         let domain = &self.world.domains[domain];

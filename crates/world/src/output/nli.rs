@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::documents::scan;
 use super::{FileRecord, WorldWriter};
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::language::Language;
 use crate::nli::{NliItem, NliLabel, NliSampler};
 use crate::random::{NamedStreams, shuffle};
@@ -55,8 +55,7 @@ impl WorldWriter<'_> {
             })?;
         }
         if items.len() < wanted {
-            let (what, key, found) = ("hypotheses", "nli", items.len());
-            return Err(Error::Exhausted { what, key, wanted, found });
+            return Err(error::exhausted("hypotheses", "nli", wanted, items.len()));
         }
         Ok(items)
     }

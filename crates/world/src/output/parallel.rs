@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use super::documents::scan;
 use super::treebank::conllu;
 use super::{FileRecord, WorldWriter};
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::gloss::GlossedSentence;
 use crate::grammar::{Tree, Upos};
 use crate::language::Language;
@@ -86,12 +86,8 @@ impl WorldWriter<'_> {
             Ok(lines.len() < wanted && barren < PATIENCE)
         })?;
         if lines.len() < wanted {
-            return Err(Error::Exhausted {
-                what: "parallel sentences",
-                key: "parallel, tatoeba and treebank.parallel together",
-                wanted,
-                found: lines.len(),
-            });
+            let key = "parallel, tatoeba and treebank.parallel together";
+            return Err(error::exhausted("parallel sentences", key, wanted, lines.len()));
         }
         self.progress.add(wanted * languages.len(), "parallel");
         Ok(lines)

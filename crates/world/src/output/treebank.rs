@@ -63,7 +63,6 @@ impl WorldWriter<'_> {
     }
 }
 
-/// One sentence in CoNLL-U.
 pub(super) fn conllu(language: &Language, tree: &Tree, id: &str, text: &mut String) {
     let order = language.linearize(tree);
     let nodes = tree.nodes();

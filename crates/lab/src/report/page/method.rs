@@ -7,9 +7,12 @@ use terms::Task;
 use crate::draw::escaped;
 use crate::papers::PAPERS;
 
-/// The section on statistics and criteria, and the papers with links.
-pub(super) fn explain(html: &mut String) {
+/// The section on statistics and criteria, what test sets share with training, and the papers with links.
+pub(super) fn explain(html: &mut String, shared_items: Option<String>) {
     html.push_str(METHOD);
+    if let Some(remark) = shared_items {
+        let _ = writeln!(html, "<p><b>Shared items.</b> {}</p>", escaped(&remark));
+    }
     let chance = |task: Task| format!("{} {:.2}", escaped(task.title()), task.chance());
     let chance: Vec<String> = [Task::Nli, Task::Ner, Task::Parse].map(chance).to_vec();
     let _ = writeln!(

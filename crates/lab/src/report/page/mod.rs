@@ -22,7 +22,7 @@ use crate::report::opening::Headline;
 use crate::report::own::UserStudy;
 use crate::report::sections::ReportSection;
 use crate::report::table::grouped;
-use crate::report::{SectionResults, SettingResults, studies_of};
+use crate::report::{SectionResults, SettingResults, overlap, studies_of};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -51,7 +51,7 @@ pub(super) fn page(
         escaped(opening.headline.as_ref().map_or("Isogloss report", |headline| &headline.text)),
         draw::STYLE
     );
-    head(&mut html, opening, filled, &mut numbers);
+    head(&mut html, opening, (filled, own), &mut numbers);
     html.push_str("<div class=\"frame\">\n");
     contents(&mut html, opening, filled, own);
     html.push_str("<main id=\"main\">\n");
@@ -64,7 +64,7 @@ pub(super) fn page(
         own_study(&mut html, number, one, &mut numbers);
     }
     not_run(&mut html, missing);
-    method::explain(&mut html);
+    method::explain(&mut html, overlap::remark(records));
     provenance::summary(&mut html, records);
     let _ = write!(html, "</main>\n</div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     html
@@ -74,7 +74,7 @@ pub(super) fn page(
 fn head(
     html: &mut String,
     opening: &PageOpening,
-    filled: &[SectionResults<'_>],
+    (filled, own): (&[SectionResults<'_>], &[UserStudy<'_>]),
     numbers: &mut ItemNumbers,
 ) {
     html.push_str("<header>\n<p class=\"kicker\">Isogloss: cross-lingual structure in masked language models</p>\n");
@@ -85,14 +85,14 @@ fn head(
                 "<h1>{}</h1>\n<p class=\"lead\">{} {}</p>",
                 escaped(text),
                 escaped(details),
-                tally(filled)
+                tally(filled, own)
             );
         }
         None => {
             let _ = writeln!(
                 html,
                 "<h1>Which findings of two papers hold on models trained here</h1>\n<p class=\"lead\">{}</p>",
-                tally(filled)
+                tally(filled, own)
             );
         }
     }
@@ -113,7 +113,7 @@ fn spaces(html: &mut String, opening: &PageOpening, numbers: &mut ItemNumbers) {
 }
 
 /// How many findings hold, fail, are inconclusive or not tested, in a sentence.
-fn tally(filled: &[SectionResults<'_>]) -> String {
+fn tally(filled: &[SectionResults<'_>], own: &[UserStudy<'_>]) -> String {
     let all: Vec<Verdict> = filled
         .iter()
         .flat_map(|one| one.judgements.iter().flatten().flatten())
@@ -121,7 +121,10 @@ fn tally(filled: &[SectionResults<'_>]) -> String {
         .collect();
     let count = |verdict| all.iter().filter(|one| **one == verdict).count();
     if all.len() == count(Verdict::NotTested) {
-        return match filled.iter().any(|one| !one.section.claims.is_empty()) || filled.is_empty() {
+        let tested = own.iter().any(|one| one.tested.is_some());
+        return match filled.iter().any(|one| !one.section.claims.is_empty())
+            || filled.is_empty() && !tested
+        {
             true => "No finding has been tested yet.".to_owned(),
             false => String::new(),
         };
@@ -347,14 +350,25 @@ fn setting(
     }
 }
 
-/// A study that no section is about: its results, without findings.
+/// A study that no section is about: its claims, where its file has some, and its results.
 fn own_study(html: &mut String, number: usize, own: &UserStudy<'_>, numbers: &mut ItemNumbers) {
     let name = escaped(own.name);
     let _ = write!(
         html,
         "<section id=\"own-{number}\">\n<p class=\"place\">Own study</p>\n<h2>{name}</h2>\n\
-         <p class=\"method\">Means over seeds. No finding of the papers is tested.</p>\n",
+         <p class=\"method\">{}</p>\n",
+        match own.tested {
+            Some(_) =>
+                "The claims of the study\u{2019}s own file, tested together; below them means over seeds.",
+            None => "Means over seeds. No finding of the papers is tested.",
+        }
     );
+    if let Some(tested) = &own.tested {
+        claims(html, tested);
+        for shown in &tested.settings {
+            setting(html, tested, shown, numbers);
+        }
+    }
     if !own.figure.panels.is_empty() {
         let caption =
             "Each measure over the factor with most levels; other factors are averaged over.";

@@ -25,10 +25,10 @@ pub(in crate::report) const ALIGN_CONTEXTS: ReportSection = ReportSection {
         PaperClaim {
             finding: "An orthogonal map makes monolingual encoders transfer",
             place: "Conneau et al. 2020, Figure 5",
-            paper: NOT_PRINTED,
+            paper: &NOT_PRINTED,
             quantity: "target score of monolingual encoders, aligned minus raw, each at the layer that is best in the other seeds",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 by_task(view, |data, task| {
                     let of = |system| scores_by_layer(data, system, task);
                     let aligned = of("monolingual-aligned");
@@ -41,11 +41,11 @@ pub(in crate::report) const ALIGN_CONTEXTS: ReportSection = ReportSection {
         PaperClaim {
             finding: "A bilingual encoder transfers better than aligned monolingual encoders",
             place: "Conneau et al. 2020, Figure 5",
-            paper: || "except for parsing of French".to_owned(),
+            paper: &|| "except for parsing of French".to_owned(),
             quantity: "target score of the bilingual encoder minus aligned monolingual encoders, each at the layer that is best in the other \
                        seeds",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 by_task(view, |data, task| {
                     let of = |system| scores_by_layer(data, system, task);
                     ClaimLine::new(
@@ -59,11 +59,11 @@ pub(in crate::report) const ALIGN_CONTEXTS: ReportSection = ReportSection {
         PaperClaim {
             finding: "The map falls further behind in NER than in parsing",
             place: "Conneau et al. 2020, §5.1.2",
-            paper: NOT_PRINTED,
+            paper: &NOT_PRINTED,
             quantity: "advantage of the bilingual encoder over aligned monolingual encoders, each at the layer that is best in the other \
                        seeds: in NER minus in parsing",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.study("align-contexts");
                 let gap = |task| {
                     let of = |system| chosen_by_others(&scores_by_layer(&data, system, task));
@@ -80,10 +80,10 @@ pub(in crate::report) const ALIGN_CONTEXTS: ReportSection = ReportSection {
         PaperClaim {
             finding: "Middle layers transfer better than the last",
             place: "Conneau et al. 2020, §5.1.2",
-            paper: NOT_PRINTED,
+            paper: &NOT_PRINTED,
             quantity: "mean target score of the middle half of the layers minus that of the last layer, monolingual, aligned",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.study("align-contexts");
                 let own = middle_minus_last(&data, "monolingual-aligned");
                 let untrained = middle_minus_last(&data, "untrained-aligned");
@@ -94,22 +94,22 @@ pub(in crate::report) const ALIGN_CONTEXTS: ReportSection = ReportSection {
         PaperClaim {
             finding: "A map within a bilingual encoder helps parsing",
             place: "Conneau et al. 2020, §5.1.2 and appendix A",
-            paper: || "most of all from English to French".to_owned(),
+            paper: &|| "most of all from English to French".to_owned(),
             quantity: "parsing score of the bilingual encoder, aligned minus raw, over layers",
             criterion: Criterion::Above(0.0),
-            measure: |view| within_bilingual(view, Task::Parse),
+            measure: &|view| within_bilingual(view, Task::Parse),
         },
         PaperClaim {
             finding: "A map within a bilingual encoder does not help NER",
             place: "Conneau et al. 2020, §5.1.2 and appendix A",
-            paper: || "an improvement in parsing only".to_owned(),
+            paper: &|| "an improvement in parsing only".to_owned(),
             quantity: "NER score of the bilingual encoder, aligned minus raw, over layers",
             criterion: Criterion::Below(0.01),
-            measure: |view| within_bilingual(view, Task::Ner),
+            measure: &|view| within_bilingual(view, Task::Ner),
         },
     ],
     fails: "No orthogonal map makes monolingual encoders transfer",
-    numbers: |view| {
+    numbers: &|view| {
         let data = view.study("align-contexts");
         let of = |system: &str, task: Task| {
             let factors = [("system", system), ("task", task.name()), ("role", "target")];
@@ -121,7 +121,7 @@ pub(in crate::report) const ALIGN_CONTEXTS: ReportSection = ReportSection {
         };
         [Task::Ner, Task::Parse].into_iter().filter_map(part).collect::<Vec<_>>().join(", ")
     },
-    show,
+    show: &show,
 };
 
 /// Target scores of a system in a task, layer by layer.

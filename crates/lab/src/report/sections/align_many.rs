@@ -1,11 +1,9 @@
 //! Word translation between all of several languages in one space: maps learned together, and maps onto a hub.
 
-use super::ReportSection;
 use super::parts::{OTHERS, dots, figure, mark, named, pair_name, pairs_of};
-use crate::draw::{Chart, DotRow, short};
+use crate::draw::{Chart, DotRow};
 use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
-use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
 use crate::report::observations::Observations;
 use crate::report::table::grouped;
 
@@ -21,62 +19,12 @@ const DICTIONARIES: [(&str, &str); 3] = [
     ("none", "with the hub alone"),
 ];
 
-pub(in crate::report) const ALIGN_MANY: ReportSection = ReportSection {
-    id: "align-many",
-    title: "Do maps into one space translate better when all languages learn them together?",
-    place: "beyond the papers",
-    studies: &[STUDY],
-    method: "Word vectors of each language are mapped into the space of the first (the hub) by orthogonal maps: each onto the hub \
-             from its own dictionary, or all together from all dictionaries (generalised Procrustes). The hub has a dictionary with \
-             every language; of the others only neighbours have one of their own. Held-out words of every two languages are \
-             translated by CSLS retrieval; words that a map of the pair was learned from are left out, and every known translation \
-             is right.",
-    claims: &[
-        PaperClaim {
-            finding: "Maps that are learned together translate better between languages without the hub",
-            place: "Kementchedjhieva et al. 2018",
-            paper: || "proposed there, not measured in this setting".to_owned(),
-            quantity: "P@1 of maps learned together minus that of maps onto the hub, pairs with a dictionary of their own",
-            criterion: Criterion::Above(0.0),
-            measure: |view| gained(view, "own"),
-        },
-        PaperClaim {
-            finding: "They translate better also where a pair has no dictionary of its own",
-            place: "Kementchedjhieva et al. 2018",
-            paper: || "proposed there, not measured in this setting".to_owned(),
-            quantity: "P@1 of maps learned together minus that of maps onto the hub, pairs without a dictionary",
-            criterion: Criterion::Above(0.0),
-            measure: |view| gained(view, "none"),
-        },
-    ],
-    fails: "Maps that are learned together translate no better between languages without the hub",
-    numbers: |view| {
-        let data = view.study(STUDY);
-        let of = |(map, name): &(&str, &str)| {
-            let mean = words(&data, "fasttext", map, "own").sample().mean()?;
-            Some(format!("{} {name}", short(mean.mean)))
-        };
-        let parts: Vec<String> = MAPS.iter().filter_map(of).collect();
-        if parts.is_empty() { String::new() } else { format!("P@1 {}", parts.join(", ")) }
-    },
-    show,
-};
-
 fn words(data: &StudyData<'_>, system: &str, map: &str, dictionary: &str) -> Observations {
     let factors = [("system", system), ("map", map), ("dictionary", dictionary)];
     data.observations(P_AT_1, &factors)
 }
 
-/// What static vectors gain when maps are learned together; they are to be better than without maps.
-fn gained(view: &SettingView<'_>, dictionary: &str) -> Vec<ClaimLine> {
-    let data = view.study(STUDY);
-    let [unmapped, hub, together] =
-        MAPS.map(|(map, _)| words(&data, "fasttext", map, dictionary).dropped("map"));
-    let line = ClaimLine::new("", Evidence::Seeds(together.minus(&hub).sample()));
-    vec![line.against(Control::of("unmapped", &together, &unmapped))]
-}
-
-fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
     let systems = data.levels(&[P_AT_1], "system", &SYSTEMS);
     let panel = |system: &String| -> Option<Chart> {

@@ -1,81 +1,11 @@
 //! Sentence retrieval between separately trained encoders (Conneau et al. 2020, §5.1.3).
 
-use super::ReportSection;
-use super::parts::{
-    LESS, NOT_PRINTED, Series, by_pair, chance_of_retrieval, chosen_difference, figure,
-    layers_line, named, over_layers, pair_name, pairs_of,
-};
-use crate::draw::{Chart, short};
-use crate::report::data::{SettingView, StudyData};
+use super::parts::{Series, figure, named, over_layers, pair_name, pairs_of};
+use crate::draw::Chart;
+use crate::report::data::SettingView;
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
-use crate::report::finding::{ClaimLine, Criterion, PaperClaim};
-use crate::report::observations::Observations;
 
-pub(in crate::report) const ALIGN_SENTENCES: ReportSection = ReportSection {
-    id: "align-sentences",
-    title: "Do sentences of monolingual encoders retrieve their translations?",
-    place: "Conneau et al. 2020, §5.1.3",
-    studies: &["align-sentences"],
-    method: "A sentence vector is the mean over its subwords at a layer. After Procrustes alignment learned from other \
-             parallel sentences, the accuracy (P@1) is the share of sentences whose nearest neighbour in the other language is \
-             their translation, averaged over both directions.",
-    claims: &[
-        PaperClaim {
-            finding: "Sentence vectors of monolingual encoders can be aligned by an orthogonal map",
-            place: "Conneau et al. 2020, Figure 6",
-            paper: NOT_PRINTED,
-            quantity: "P@1 of monolingual minus untrained encoders, both aligned, each at the layer that is best in the other seeds",
-            criterion: Criterion::Above(0.0),
-            measure: |view| {
-                by_pair(&view.study("align-sentences"), &["retrieval"], |data, _| {
-                    let aligned = [("kind", "aligned")];
-                    let own = [("system", "monolingual"), ("kind", "aligned")];
-                    let (own, untrained) =
-                        (data.by_layer("retrieval", &own), untrained_by_layer(data, &aligned));
-                    ClaimLine::new("", chosen_difference(&own, &untrained))
-                })
-            },
-        },
-        PaperClaim {
-            finding: "Lower layers align better than higher layers",
-            place: "Conneau et al. 2020, §5.1.3",
-            paper: NOT_PRINTED,
-            quantity: "mean P@1 of the upper half of the layers minus that of the lower half, monolingual, aligned",
-            criterion: Criterion::Below(0.0),
-            measure: |view| {
-                by_pair(&view.study("align-sentences"), &["retrieval"], |data, _| {
-                    layers_line(data, "retrieval", ("monolingual", &[("kind", "aligned")]), LESS)
-                })
-            },
-        },
-    ],
-    fails: "Sentence vectors of monolingual encoders cannot be aligned by an orthogonal map",
-    numbers: |view| {
-        let data = view.study("align-sentences");
-        let of = |system: &str| {
-            let factors = [("system", system), ("kind", "aligned")];
-            data.best("retrieval", &factors).sample().mean().map(|mean| short(mean.mean))
-        };
-        let (Some(own), Some(untrained)) = (of("monolingual"), of("untrained")) else {
-            return String::new();
-        };
-        let chance = chance_of_retrieval(&data).map_or(String::new(), |chance| {
-            format!(", chance {}", crate::report::finding::signed(chance.value, 3))
-        });
-        format!("P@1 {own}, untrained {untrained}{chance}")
-    },
-    show,
-};
-
-/// Retrieval by the untrained encoder, layer by layer.
-fn untrained_by_layer(data: &StudyData<'_>, factors: &[(&str, &str)]) -> Vec<Observations> {
-    let at = |layer: &String| {
-        data.untrained("retrieval", &[factors, &[("layer", layer.as_str())]].concat())
-    };
-    data.layers("retrieval").iter().map(at).collect()
-}
-
-fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("align-sentences");
     let pairs = pairs_of(&data, &["retrieval"]);
     let panels = |series: &Series<'_>| {

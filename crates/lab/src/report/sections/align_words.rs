@@ -1,106 +1,12 @@
 //! Word translation between separately trained encoders (Conneau et al. 2020, §5.1.1).
 
-use super::ReportSection;
 use super::parts::{
-    MORE, NOT_PRINTED, by_pair, chance_of_words, chance_words, chosen_difference, difference, dots,
-    figure, layers_line, mark, named, of_different, over_layers, over_untrained, pair_name,
-    pairs_of, system_colour,
+    chance_of_words, chance_words, dots, figure, mark, named, over_layers, pair_name, pairs_of,
+    system_colour,
 };
-use crate::draw::{Chart, DotRow, Figure, short};
-use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
+use crate::draw::{Chart, DotRow, Figure};
+use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
-use crate::report::finding::{ClaimLine, Control, Criterion, PaperClaim};
-use crate::report::observations::Observations;
-
-pub(in crate::report) const ALIGN_WORDS: ReportSection = ReportSection {
-    id: "align-words",
-    title: "Are the word spaces of monolingual encoders isomorphic?",
-    place: "Conneau et al. 2020, §5.1.1",
-    studies: &[STUDY],
-    method: "Two monolingual encoders are trained separately. An orthogonal map learned from a bilingual dictionary \
-             (Procrustes) takes the word vectors of one to those of the other; held-out words of the dictionary are \
-             translated by CSLS retrieval (Lample et al. 2018).",
-    claims: &[
-        PaperClaim {
-            finding: "Word vectors of monolingual encoders can be aligned by an orthogonal map",
-            place: "Conneau et al. 2020, Figure 4b",
-            paper: NOT_PRINTED,
-            quantity: "P@1 over pairs whose strings differ, of monolingual minus untrained encoders, each at the layer that is best in the \
-                       other seeds",
-            criterion: Criterion::Above(0.0),
-            measure: |view| {
-                by_pair(&view.study(STUDY), &[P_AT_1], |data, _| {
-                    let of = |system| by_layer(data, system);
-                    ClaimLine::new("", chosen_difference(&of("monolingual"), &of(UNTRAINED)))
-                })
-            },
-        },
-        PaperClaim {
-            finding: "Higher layers align better than lower layers",
-            place: "Conneau et al. 2020, §5.1.1",
-            paper: NOT_PRINTED,
-            quantity: "mean P@1 of the upper half of the layers minus that of the lower half, monolingual",
-            criterion: Criterion::Above(0.0),
-            measure: |view| {
-                by_pair(&view.study(STUDY), &[P_AT_1], |data, _| {
-                    let vocabulary = vocabulary(data, "monolingual");
-                    layers_line(
-                        data,
-                        of_different(data, P_AT_1),
-                        ("monolingual", &vocabulary),
-                        MORE,
-                    )
-                })
-            },
-        },
-        PaperClaim {
-            finding: "Embedding tables align as well as fastText vectors",
-            place: "Conneau et al. 2020, Figure 4a",
-            paper: || "slightly better than fastText".to_owned(),
-            quantity: "P@1 of the embedding tables minus that of fastText vectors, on a common vocabulary",
-            criterion: Criterion::Above(0.0),
-            measure: |view| {
-                by_pair(&view.study(STUDY), &[P_AT_1], |data, _| {
-                    let (tables, vectors) =
-                        (unlayered(data, "embeddings"), unlayered(data, "fasttext"));
-                    let bottom = at_layer(data, UNTRAINED, "0");
-                    ClaimLine::new("", difference(&tables, &vectors)).against(Control::of(
-                        "untrained",
-                        &tables,
-                        &bottom,
-                    ))
-                })
-            },
-        },
-        PaperClaim {
-            finding: "Contextual word vectors stay below fastText vectors",
-            place: "Conneau et al. 2020, Figure 4b",
-            paper: || "decent, though below fastText".to_owned(),
-            quantity: "P@1 of fastText vectors minus that of monolingual encoders at the layer that is best in the other seeds",
-            criterion: Criterion::Above(0.0),
-            measure: |view| {
-                by_pair(&view.study(STUDY), &[P_AT_1], |data, _| {
-                    let contextual = by_layer(data, "monolingual");
-                    let vectors = unlayered(data, "fasttext");
-                    ClaimLine::new("", chosen_difference(&[vectors], &contextual))
-                        .against(over_untrained(&contextual, &by_layer(data, UNTRAINED)))
-                })
-            },
-        },
-    ],
-    fails: "Word vectors of monolingual encoders cannot be aligned by an orthogonal map",
-    numbers: |view| {
-        let data = view.study(STUDY);
-        let of = |system: &str| {
-            best_of(by_layer(&data, system)).sample().mean().map(|mean| short(mean.mean))
-        };
-        match (of("monolingual"), of(UNTRAINED)) {
-            (Some(own), Some(untrained)) => format!("P@1 {own}, untrained {untrained}"),
-            _ => String::new(),
-        }
-    },
-    show,
-};
 
 const STUDY: &str = "align-words";
 const P_AT_1: &str = "p_at_1";
@@ -112,25 +18,6 @@ fn vocabulary(data: &StudyData<'_>, system: &str) -> Vec<(&'static str, &'static
     if measured.is_empty() { vec![] } else { vec![common] }
 }
 
-/// P@1 of a system under some factors, over pairs whose strings differ where that was measured.
-fn words(data: &StudyData<'_>, system: &str, more: &[(&str, &str)]) -> Observations {
-    let factors = [&[("system", system)], &vocabulary(data, system)[..], more].concat();
-    data.observations(of_different(data, P_AT_1), &factors).dropped("vocabulary")
-}
-
-fn at_layer(data: &StudyData<'_>, system: &str, layer: &str) -> Observations {
-    words(data, system, &[("layer", layer)])
-}
-
-fn by_layer(data: &StudyData<'_>, system: &str) -> Vec<Observations> {
-    data.layers(P_AT_1).iter().map(|layer| at_layer(data, system, layer)).collect()
-}
-
-/// P@1 of a system without layers.
-fn unlayered(data: &StudyData<'_>, system: &str) -> Observations {
-    words(data, system, &[]).without("layer")
-}
-
 /// The two ways of counting, where both were measured.
 fn countings(data: &StudyData<'_>) -> Vec<(&'static str, &'static str)> {
     let all = [(P_AT_1, "all pairs"), ("p_at_1_different", "strings that differ")];
@@ -140,7 +27,7 @@ fn countings(data: &StudyData<'_>) -> Vec<(&'static str, &'static str)> {
 const SYSTEMS: [&str; 6] =
     ["monolingual", "bilingual", "no-anchors", UNTRAINED, "fasttext", "embeddings"];
 
-fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
     let chance = chance_words(&data, P_AT_1);
     vec![

@@ -25,7 +25,7 @@ pub(in crate::report) const DEMO: ReportSection = ReportSection {
              same architecture, shows what positions and sentence length give by themselves.",
     claims: &[],
     fails: "",
-    numbers: |view| {
+    numbers: &|view| {
         let tasks =
             demo_measures(view).into_iter().filter(|measure| measure.panel == DemoPanel::Transfer);
         let score = |measure: DemoMeasure| {
@@ -37,7 +37,7 @@ pub(in crate::report) const DEMO: ReportSection = ReportSection {
             false => format!("fine-tuned on language A alone, {} in language B", scores.join(", ")),
         }
     },
-    show,
+    show: &show,
 };
 
 /// The panels of the figure.

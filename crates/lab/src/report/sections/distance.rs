@@ -26,10 +26,10 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
         PaperClaim {
             finding: "Transfer decreases with distance",
             place: "Conneau et al. 2020, §4.4",
-            paper: || "in every task, from French to Russian and Chinese".to_owned(),
+            paper: &|| "in every task, from French to Russian and Chinese".to_owned(),
             quantity: "target score of the nearest language minus of the most distant",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.study("distance");
                 tasks_of_paper().map(|task| decrease_line(&data, task)).collect()
             },
@@ -37,7 +37,7 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
         PaperClaim {
             finding: "Harder tasks lose more by distance",
             place: "Conneau et al. 2020, §4.4",
-            paper: || {
+            paper: &|| {
                 let of = |task: Task| {
                     let own = |language| paper_transfer("default", Some(language), Some(task));
                     own("fr").zip(own("zh")).map_or(String::new(), |(a, b)| signed(a - b, 3))
@@ -51,7 +51,7 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
             },
             quantity: "loss from the nearest to the most distant language, of parsing minus of NLI",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.study("distance");
                 let more = |[(near, parse), (_, nli)]: [(String, SeedSample); 2]| {
                     (near, parse.minus(&nli))
@@ -71,7 +71,7 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
         },
     ],
     fails: "Transfer does not decrease with distance",
-    numbers: |view| {
+    numbers: &|view| {
         let data = view.study("distance");
         let Some((factor, near, far)) = nearest_and_farthest(&data, &measures()) else {
             return String::new();
@@ -85,7 +85,7 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
         };
         tasks_of_paper().filter_map(part).collect::<Vec<_>>().join(", ")
     },
-    show: show_distance,
+    show: &show_distance,
 };
 
 /// The condition whose distances are compared: the paper's default, or without anchors.

@@ -1,5 +1,5 @@
-//! The sections of the report, one for each question of the papers. To add one, write a [`ReportSection`] in a file of
-//! its own and list it in [`ALL`].
+//! The sections of the report, one for each question of the papers. To add one, write a file of claims, or a [`ReportSection`] where
+//! a file cannot say it, and list it in [`ALL`].
 
 mod align_contexts;
 mod align_many;
@@ -23,6 +23,9 @@ mod transfer;
 
 pub(super) use demo::{DemoMeasure, demo_layer, demo_measures};
 
+use std::sync::LazyLock;
+
+use super::claims::section;
 use super::data::SettingView;
 use super::exhibit::CaptionedItem;
 use super::finding::PaperClaim;
@@ -44,32 +47,37 @@ pub(super) struct ReportSection {
     /// The section's title where the first claim fails.
     pub(super) fails: &'static str,
     /// The numbers that the title ends with; empty where there are none.
-    pub(super) numbers: fn(&SettingView<'_>) -> String,
+    pub(super) numbers: &'static (dyn Fn(&SettingView<'_>) -> String + Send + Sync),
     /// Figures and tables of one setting. The first argument begins the identifiers of its figures.
-    pub(super) show: fn(&str, &SettingView<'_>) -> Vec<CaptionedItem>,
+    pub(super) show: &'static ShowSection,
 }
 
+/// Figures and tables of a section in a setting.
+pub(super) type ShowSection = dyn Fn(&str, &SettingView<'_>) -> Vec<CaptionedItem> + Send + Sync;
+
 /// In the order of the page.
-pub(super) const ALL: &[&ReportSection] = &[
-    &demo::DEMO,
-    &transfer::TABLE,
-    &transfer::DOMAIN,
-    &transfer::ANCHORS,
-    &transfer::SHARING,
-    &distance::DISTANCE,
-    &align_words::ALIGN_WORDS,
-    &align_many::ALIGN_MANY,
-    &align_contexts::ALIGN_CONTEXTS,
-    &align_sentences::ALIGN_SENTENCES,
-    &similarity::SIMILARITY,
-    &predictors::PREDICTORS,
-    &data_size::DATA_SIZE,
-    &data_size::WINDOW,
-    &shift::LANGUAGE_SHIFT,
-    &shifted_transfer::SHIFTED_TRANSFER,
-    &reinit::REINIT,
-    &language_identity::LANGUAGE_IDENTITY,
-    &bitext::BITEXT,
-    &new_language::NEW_LANGUAGE,
-    &elements::ELEMENTS,
-];
+pub(super) static ALL: LazyLock<Vec<&'static ReportSection>> = LazyLock::new(|| {
+    vec![
+        &demo::DEMO,
+        &transfer::TABLE,
+        &transfer::DOMAIN,
+        &transfer::ANCHORS,
+        &transfer::SHARING,
+        &distance::DISTANCE,
+        section(include_str!("../claims/align-words.toml"), &align_words::show),
+        section(include_str!("../claims/align-many.toml"), &align_many::show),
+        &align_contexts::ALIGN_CONTEXTS,
+        section(include_str!("../claims/align-sentences.toml"), &align_sentences::show),
+        &similarity::SIMILARITY,
+        &predictors::PREDICTORS,
+        &data_size::DATA_SIZE,
+        &data_size::WINDOW,
+        &shift::LANGUAGE_SHIFT,
+        &shifted_transfer::SHIFTED_TRANSFER,
+        &reinit::REINIT,
+        section(include_str!("../claims/language-identity.toml"), &language_identity::show),
+        section(include_str!("../claims/bitext.toml"), &bitext::show),
+        &new_language::NEW_LANGUAGE,
+        section(include_str!("../claims/elements.toml"), &elements::show),
+    ]
+});

@@ -35,10 +35,10 @@ pub(in crate::report) const NEW_LANGUAGE: ReportSection = ReportSection {
         PaperClaim {
             finding: "A new language reaches an old space with its embeddings alone",
             place: "Artetxe et al. 2020",
-            paper: || "zero-shot transfer near that of joint training, in tables".to_owned(),
+            paper: &|| "zero-shot transfer near that of joint training, in tables".to_owned(),
             quantity: "raw P@1 of the new language, embeddings alone minus untrained",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 new_pair(view, |data, pair| {
                     let own = layers(data, "embeddings", Some(STEPS[1]), pair);
                     let untrained = layers(data, "untrained", None, pair);
@@ -50,10 +50,10 @@ pub(in crate::report) const NEW_LANGUAGE: ReportSection = ReportSection {
         PaperClaim {
             finding: "It reaches further where all weights are trained with it, old text too",
             place: "Wang et al. 2020",
-            paper: || "continued pretraining with new subwords gains, in tables".to_owned(),
+            paper: &|| "continued pretraining with new subwords gains, in tables".to_owned(),
             quantity: "raw P@1 of the new language, all weights and old text minus embeddings alone",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 new_pair(view, |data, pair| {
                     let own = layers(data, "rehearsed", Some(STEPS[1]), pair);
                     let other = layers(data, "embeddings", Some(STEPS[1]), pair);
@@ -66,10 +66,10 @@ pub(in crate::report) const NEW_LANGUAGE: ReportSection = ReportSection {
         PaperClaim {
             finding: "Without old text, training all weights breaks the old space",
             place: "McCloskey & Cohen 1989 (catastrophic forgetting)",
-            paper: || "no number for encoders of several languages".to_owned(),
+            paper: &|| "no number for encoders of several languages".to_owned(),
             quantity: "raw P@1 of the old languages, with old text minus without",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let line = |(data, pairs): (StudyData<'_>, Vec<String>)| {
                     let (_, old) = pairs.split_last().expect("the new language's pair is there");
                     let of = |pair: &String| {
@@ -86,7 +86,7 @@ pub(in crate::report) const NEW_LANGUAGE: ReportSection = ReportSection {
         },
     ],
     fails: "A new language does not reach an old space with its embeddings alone",
-    numbers: |view| {
+    numbers: &|view| {
         let Some((data, mut pairs)) = by_added(view).into_iter().next() else {
             return String::new();
         };
@@ -102,7 +102,7 @@ pub(in crate::report) const NEW_LANGUAGE: ReportSection = ReportSection {
         let parts: Vec<String> = parts.chain(joint).collect();
         if parts.is_empty() { String::new() } else { format!("P@1 {}", parts.join(", ")) }
     },
-    show,
+    show: &show,
 };
 
 /// The factors of a system's retrieval.

@@ -275,7 +275,7 @@ pub(super) fn at_layers(
 }
 
 /// The mean of the layers above the middle minus that of the layers from 1 to the middle.
-pub(super) fn upper_minus_lower(
+pub(in crate::report) fn upper_minus_lower(
     layers: &[String],
     at: impl Fn(&str) -> Observations,
 ) -> SeedSample {
@@ -311,9 +311,9 @@ pub(super) fn layers_line(
 }
 
 /// Higher is better.
-pub(super) const MORE: fn(f64, f64) -> f64 = |own, other| own - other;
+pub(in crate::report) const MORE: fn(f64, f64) -> f64 = |own, other| own - other;
 /// Lower is better.
-pub(super) const LESS: fn(f64, f64) -> f64 = |own, other| other - own;
+pub(in crate::report) const LESS: fn(f64, f64) -> f64 = |own, other| other - own;
 
 /// The pairs of a measure, those of the papers first.
 pub(in crate::report) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {

@@ -31,20 +31,20 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
         PaperClaim {
             finding: "Alignment of translated sentences (MEXA) predicts zero-shot transfer",
             place: "Kargaran et al. 2025",
-            paper: || "Pearson correlation .90 with tasks, over languages".to_owned(),
+            paper: &|| "Pearson correlation .90 with tasks, over languages".to_owned(),
             quantity: "rank correlation over encoders of MEXA (mean over layers) with transfer",
             criterion: Criterion::Ranks,
-            measure: |view| {
+            measure: &|view| {
                 by_task(view, |data, task| predicts(&similar(data, "mexa", None), data, task))
             },
         },
         PaperClaim {
             finding: "Neuron-wise correlation predicts zero-shot transfer better than CKA",
             place: "Del & Fishel 2022",
-            paper: || "shown in figures: CKA fits transfer poorly".to_owned(),
+            paper: &|| "shown in figures: CKA fits transfer poorly".to_owned(),
             quantity: "rank correlation with transfer, of ANC minus of CKA (means over layers)",
             criterion: Criterion::Ranks,
-            measure: |view| {
+            measure: &|view| {
                 by_task(view, |data, task| {
                     let [anc, cka] = ["anc", "cka"].map(|name| similar(data, name, None));
                     let variables = [&anc, &cka, &transfer(data, task)];
@@ -55,10 +55,10 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
         PaperClaim {
             finding: "Alignment of the embeddings predicts zero-shot transfer",
             place: "Deshpande et al. 2022",
-            paper: || "rank correlation .94 with NLI, of aligned static embeddings".to_owned(),
+            paper: &|| "rank correlation .94 with NLI, of aligned static embeddings".to_owned(),
             quantity: "rank correlation over encoders of weak alignment at layer 0 with transfer",
             criterion: Criterion::Ranks,
-            measure: |view| {
+            measure: &|view| {
                 by_task(view, |data, task| {
                     predicts(&similar(data, "weak-alignment", Some("0")), data, task)
                 })
@@ -66,7 +66,7 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
         },
     ],
     fails: "Alignment of translated sentences does not predict zero-shot transfer",
-    numbers: |view| {
+    numbers: &|view| {
         let ranked = ranked(&view.study("predictors"));
         let shown = |(measure, mean): &(SimilarityMeasure, f64)| {
             format!("{} {}", measure.name(), short(*mean))
@@ -77,7 +77,7 @@ pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
             [best, .., last] => format!("\u{3c1} {} to {}", shown(best), shown(last)),
         }
     },
-    show,
+    show: &show,
 };
 
 /// A line for each task.

@@ -32,10 +32,10 @@ pub(in crate::report) const REINIT: ReportSection = ReportSection {
         PaperClaim {
             finding: "Transfer is in the lower layers: it loses more where these begin anew than where upper ones do",
             place: "Muller et al. 2021",
-            paper: || "shown in tables: large losses at the lowest layers alone".to_owned(),
+            paper: &|| "shown in tables: large losses at the lowest layers alone".to_owned(),
             quantity: "target score with an upper part re-initialised minus with a lower part",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 lines(view, |data, task| {
                     let of = |half| over(data, task, "target", half);
                     of(Half::Upper).minus(&of(Half::Lower))
@@ -45,10 +45,10 @@ pub(in crate::report) const REINIT: ReportSection = ReportSection {
         PaperClaim {
             finding: "Where lower layers begin anew, the other language loses more than the source language",
             place: "Muller et al. 2021",
-            paper: || "shown in tables: the source language loses a few points".to_owned(),
+            paper: &|| "shown in tables: the source language loses a few points".to_owned(),
             quantity: "score lost with a lower part re-initialised, target minus source",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 lines(view, |data, task| {
                     let lost = |role| {
                         let none = scores(data, task, role, NONE).sample();
@@ -61,10 +61,10 @@ pub(in crate::report) const REINIT: ReportSection = ReportSection {
         PaperClaim {
             finding: "The highest layers begin anew at hardly any loss of transfer",
             place: "Muller et al. 2021, Tamkin et al. 2020",
-            paper: || "shown in tables: no loss, or a gain".to_owned(),
+            paper: &|| "shown in tables: no loss, or a gain".to_owned(),
             quantity: "target score lost with the highest part re-initialised",
             criterion: Criterion::Below(HARDLY),
-            measure: |view| {
+            measure: &|view| {
                 lines(view, |data, task| {
                     let highest = parts(data).pop().unwrap_or_default();
                     let of = |part: &str| scores(data, task, "target", part).sample();
@@ -74,7 +74,7 @@ pub(in crate::report) const REINIT: ReportSection = ReportSection {
         },
     ],
     fails: "Transfer loses no more where lower layers begin anew than where upper ones do",
-    numbers: |view| {
+    numbers: &|view| {
         let data = view.study(STUDY);
         let Some((_, own)) = data.encoders().into_iter().next() else { return String::new() };
         let part = |task: Task| {
@@ -86,7 +86,7 @@ pub(in crate::report) const REINIT: ReportSection = ReportSection {
         };
         measured_tasks(&own).into_iter().filter_map(part).collect::<Vec<_>>().join("; ")
     },
-    show,
+    show: &show,
 };
 
 /// The lower or the upper parts.

@@ -32,23 +32,23 @@ pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
         PaperClaim {
             finding: "Fine-tuning only the upper layers transfers better than fine-tuning all",
             place: "Liu et al. 2020, Table 4",
-            paper: || table_4("last-n", "all-layers"),
+            paper: &|| table_4("last-n", "all-layers"),
             quantity: "target score with the upper layers fine-tuned minus with all",
             criterion: Criterion::Above(0.0),
-            measure: |view| rows(view, "last-n", "all-layers"),
+            measure: &|view| rows(view, "last-n", "all-layers"),
         },
         PaperClaim {
             finding: "The shift improves transfer further",
             place: "Liu et al. 2020, Table 4",
-            paper: || table_4("last-n-shift", "last-n"),
+            paper: &|| table_4("last-n-shift", "last-n"),
             quantity: "target score with the shift minus without it",
             criterion: Criterion::Above(0.0),
-            measure: |view| rows(view, "last-n-shift", "last-n"),
+            measure: &|view| rows(view, "last-n-shift", "last-n"),
         },
         PaperClaim {
             finding: "The shift brings least where subwords are shared most: Spanish and French",
             place: "Liu et al. 2020, §4.3",
-            paper: || {
+            paper: &|| {
                 let of = |language| {
                     let row = |row| paper_row(row, language, Task::Nli);
                     let gain = row("last-n-shift").zip(row("last-n"));
@@ -58,7 +58,7 @@ pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
             },
             quantity: "rank correlation over languages of being other than Spanish and French with the gain of NLI by the shift",
             criterion: Criterion::Ranks,
-            measure: |view| {
+            measure: &|view| {
                 judged_encoders(&view.study("shifted-transfer"), |data, untrained| {
                     ClaimLine::new("", most_in_others(data)).against(above_chance(
                         data,
@@ -71,7 +71,7 @@ pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
         },
     ],
     fails: "Fine-tuning only the upper layers transfers worse than fine-tuning all",
-    numbers: |view| {
+    numbers: &|view| {
         let data = view.study("shifted-transfer");
         let Some((_, own)) = data.encoders().into_iter().next() else { return String::new() };
         let part = |task: Task| {
@@ -81,7 +81,7 @@ pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
         };
         measured_tasks(&own).into_iter().find_map(part).unwrap_or_default()
     },
-    show: show_transfer,
+    show: &show_transfer,
 };
 
 /// The languages without a gain, which the paper explains by the subwords that they share with English.

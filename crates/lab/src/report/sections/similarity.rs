@@ -26,23 +26,23 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
         PaperClaim {
             finding: "A bilingual encoder is more similar across its languages than two monolingual encoders are",
             place: "Conneau et al. 2020, Figure 7",
-            paper: || means(&["bilingual", "monolingual"]),
+            paper: &|| means(&["bilingual", "monolingual"]),
             quantity: "mean CKA over layers, bilingual minus monolingual",
             criterion: Criterion::Above(0.0),
-            measure: |view| systems(view, "bilingual", "monolingual"),
+            measure: &|view| systems(view, "bilingual", "monolingual"),
         },
         PaperClaim {
             finding: "Monolingual encoders are more similar to each other than to an untrained encoder",
             place: "Conneau et al. 2020, Figure 7",
-            paper: || means(&["monolingual", "untrained"]),
+            paper: &|| means(&["monolingual", "untrained"]),
             quantity: "mean CKA over layers, monolingual minus untrained",
             criterion: Criterion::Above(0.0),
-            measure: |view| systems(view, "monolingual", "untrained"),
+            measure: &|view| systems(view, "monolingual", "untrained"),
         },
         PaperClaim {
             finding: "Lower layers are more similar than higher layers",
             place: "Conneau et al. 2020, §5.2",
-            paper: || {
+            paper: &|| {
                 let of = |layer| {
                     let factors = [("pair", "en-fr"), ("system", "bilingual"), ("layer", layer)];
                     papers::number(1, "Figure 7", "cka", &factors)
@@ -52,7 +52,7 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
             },
             quantity: "mean CKA of the upper half of the layers minus that of the lower half",
             criterion: Criterion::Below(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = across_languages(view);
                 let line = |system: &str| ClaimLine {
                     of: system.to_owned(),
@@ -64,10 +64,10 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
         PaperClaim {
             finding: "Similarity correlates with sentence retrieval",
             place: "Conneau et al. 2020, §5.2",
-            paper: || "correlation over 0.9 for all four pairs".to_owned(),
+            paper: &|| "correlation over 0.9 for all four pairs".to_owned(),
             quantity: "correlation over layers of CKA with aligned retrieval accuracy, monolingual (Fisher's z)",
             criterion: Criterion::Above(0.9),
-            measure: |view| {
+            measure: &|view| {
                 by_pair(&across_languages(view), &["correlation"], |data, _| {
                     let own =
                         data.observations("correlation", &[("system", "monolingual")]).sample();
@@ -80,7 +80,7 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
         PaperClaim {
             finding: "The advantage of a bilingual encoder shrinks with the distance of the languages",
             place: "Conneau et al. 2020, §5.2",
-            paper: || {
+            paper: &|| {
                 let of = |pair| {
                     let of = |system| {
                         let factors = [("pair", pair), ("system", system), ("layer", "mean")];
@@ -93,7 +93,7 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
             },
             quantity: "mean CKA over layers, bilingual minus monolingual: of the nearest pair minus of the most distant",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = across_languages(view);
                 let measure = measure(&data);
                 let Some((factor, near, far)) = nearest_and_farthest(&data, &[measure]) else {
@@ -117,7 +117,7 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
         },
     ],
     fails: "A bilingual encoder is no more similar across its languages than two monolingual encoders are",
-    numbers: |view| {
+    numbers: &|view| {
         let data = across_languages(view);
         let of = |system: &str| {
             let mean = data.mean(measure(&data), &[("system", system)])?;
@@ -126,7 +126,7 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
         let parts: Vec<String> = SYSTEMS[..3].iter().filter_map(|system| of(system)).collect();
         if parts.is_empty() { String::new() } else { format!("CKA {}", parts.join(", ")) }
     },
-    show,
+    show: &show,
 };
 
 /// The debiased estimate where there is one.

@@ -19,9 +19,7 @@ use crate::study::step::{CPU, StepId, StudyStep};
 /// The steps of one or several plans, each once, in topological order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StepGraph {
-    /// The studies.
     pub studies: Vec<String>,
-    /// Their scale.
     pub scale: Scale,
     /// The steps; what they need are numbers of this list.
     pub steps: Vec<StudyStep>,
@@ -85,7 +83,6 @@ impl StepGraph {
         self.steps.iter().position(|step| step.key == key).map(StepId)
     }
 
-    /// Whether a step computes on a GPU.
     pub fn is_on_gpu(&self, step: StepId) -> bool {
         self.steps[step.0].device.as_deref().is_some_and(|device| device != CPU)
     }

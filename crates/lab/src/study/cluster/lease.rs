@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::study::error::Result;
 
 /// The file of a lease in a step's folder.
-pub(in crate::study) const LEASE: &str = "lease";
+const LEASE: &str = "lease";
 /// How often a holder renews its lease, and after how long without it has expired: six renewals missed.
 const RENEWAL: Duration = Duration::from_secs(20);
 const EXPIRY: Duration = Duration::from_secs(120);
@@ -36,12 +36,9 @@ const CLOCK: i64 = 60;
 /// How often the renewing thread looks whether it is to end.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Who holds a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The name of the machine.
     pub host: String,
-    /// The process there.
     pub pid: u32,
     /// The job of the cluster's scheduler, where there is one: `12_3` is task 3 of array 12.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,8 @@ mod state;
 
 pub use graph::StepGraph;
 pub use lease::Holder;
-pub(super) use lease::{LEASE, Lease, LeaseWatch};
+pub(super) use lease::{Lease, LeaseWatch};
+pub(super) use state::FAILURE;
 pub use state::{FailedStep, StepStanding, run_step};
 
 /// A name within a comment of a generated file, which ends with its line.

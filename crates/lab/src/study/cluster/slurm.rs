@@ -42,32 +42,26 @@ const NOTICE: u32 = 120;
 pub struct JobOptions {
     /// The partition of steps on CPUs, and of all steps where `gpu_partition` is none.
     pub partition: Option<String>,
-    /// The partition of steps on GPUs.
     pub gpu_partition: Option<String>,
     /// GPUs for each step that computes on one.
     pub gpus_per_task: u32,
-    /// CPUs for each step.
     pub cpus_per_task: Option<u32>,
     /// The longest time of a job, as Slurm writes it.
     pub time: Option<String>,
     /// How many steps of an array may run at a time.
     pub array_limit: Option<u32>,
-    /// The account.
     pub account: Option<String>,
     /// Further options of `sbatch`, such as `--mem=8G`.
     pub sbatch: Vec<String>,
 }
 
-/// A job array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubmittedArray {
     /// Its number in Slurm; empty where it was not submitted.
     pub job: String,
     /// Its script, within the submission's folder.
     pub script: String,
-    /// Its level of the graph.
     pub level: usize,
-    /// Whether its steps compute on a GPU.
     pub gpu: bool,
     /// The keys of its steps, in the order of its tasks, which are numbered from 1.
     pub keys: Vec<String>,
@@ -76,13 +70,10 @@ pub struct SubmittedArray {
 /// A study given to Slurm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
-    /// Its folder.
     pub folder: PathBuf,
-    /// Its arrays, level by level.
     pub arrays: Vec<SubmittedArray>,
     /// The number of the job that collects.
     pub collect: String,
-    /// Whether it was cancelled.
     pub cancelled: bool,
 }
 
@@ -172,7 +163,6 @@ fn new_folder(root: &Path) -> Result<PathBuf> {
     unreachable!("numbers do not end")
 }
 
-/// Writes job scripts.
 struct ScriptWriter<'a> {
     lab: &'a Laboratory,
     graph: &'a StepGraph,
@@ -322,7 +312,6 @@ impl Submission {
         Ok(())
     }
 
-    /// The numbers of all its jobs.
     fn jobs(&self) -> Vec<&str> {
         let arrays = self.arrays.iter().map(|array| array.job.as_str());
         arrays.chain([self.collect.as_str()]).filter(|job| !job.is_empty()).collect()
@@ -463,7 +452,6 @@ const ENOUGH: u64 = 64 << 10;
 /// What Slurm says where a job's script could not be run to its end.
 const LAUNCH_FAILURE: &str = "JobLaunchFailure";
 
-/// A job that Slurm has ended.
 #[derive(Debug, PartialEq, Eq)]
 struct EndedJob {
     /// As Slurm calls it: `FAILED`, `OUT_OF_MEMORY`.
@@ -545,7 +533,6 @@ fn described_end(
     }
 }
 
-/// How a step stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportedState {
@@ -561,21 +548,14 @@ pub enum ReportedState {
     Cancelled,
 }
 
-/// A step with how it stands.
 #[derive(Clone, Debug, Serialize)]
 pub struct StepReport {
-    /// Its name.
     pub name: String,
-    /// Its key.
     pub key: String,
-    /// The keys of the steps that it needs.
     pub needs: Vec<String>,
-    /// How it stands.
     pub state: ReportedState,
-    /// Why, or where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Its job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
 }

@@ -16,16 +16,14 @@ use crate::study::runner::{CommandEnd, StepRunner};
 use crate::study::step::StepId;
 
 /// Why a step's last attempt failed, in its folder.
-const FAILURE: &str = "failure.json";
+pub(in crate::study) const FAILURE: &str = "failure.json";
 /// How long after a command's end a signal that reached both is waited for.
 const POLL: Duration = Duration::from_millis(500);
 
 /// The last attempt at a step, which failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedStep {
-    /// Why.
     pub reason: String,
-    /// Who tried.
     pub holder: Holder,
     /// When, in seconds since 1970 by that machine's clock.
     pub at: u64,
@@ -46,7 +44,6 @@ pub enum StepStanding {
 }
 
 impl StepStanding {
-    /// How a step of a laboratory stands.
     pub fn of(lab: &Laboratory, key: &str) -> Self {
         if lab.result(key).is_some() {
             return Self::Complete;

@@ -44,7 +44,6 @@ fn retrieve(
     planner.add(StepDraft::of(&request, name)).map(Some)
 }
 
-/// Sentence retrieval, layer by layer.
 pub(in crate::study) fn retrieval(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,

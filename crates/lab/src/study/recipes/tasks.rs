@@ -77,7 +77,6 @@ fn add_transfer(
     Ok(step)
 }
 
-/// Zero-shot transfer of a task.
 pub(in crate::study) fn transfer(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,

@@ -28,10 +28,10 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
         PaperClaim {
             finding: "With little text, static vectors retrieve translations better than the encoder",
             place: "Liu et al. 2020, Figure 1",
-            paper: || "in every language".to_owned(),
+            paper: &|| "in every language".to_owned(),
             quantity: "MRR of Word2Vec or GloVe, whichever is better in the other seeds, minus the encoder's, small",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = study(view, "data-size");
                 let [statics, encoder] = both(&data, Ability::Words, "small");
                 ClaimLine::new("", chosen_difference(&statics, &encoder))
@@ -42,13 +42,13 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
         PaperClaim {
             finding: "With little text, the encoder is no better at NLI than static vectors",
             place: "Liu et al. 2020, Figure 2",
-            paper: || {
+            paper: &|| {
                 "better in several languages by very small margins, and no better overall"
                     .to_owned()
             },
             quantity: "NLI accuracy of the encoder minus that of the static vectors that are better in the other seeds, small",
             criterion: Criterion::Below(0.02),
-            measure: |view| {
+            measure: &|view| {
                 let data = study(view, "data-size");
                 let [statics, encoder] = both(&data, Ability::Nli, "small");
                 ClaimLine::new("", chosen_difference(&encoder, &statics))
@@ -59,10 +59,10 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
         PaperClaim {
             finding: "With more text, the encoder is better than static vectors",
             place: "Liu et al. 2020, Figures 3 and 4",
-            paper: || "in every language".to_owned(),
+            paper: &|| "in every language".to_owned(),
             quantity: "the encoder minus Word2Vec or GloVe, whichever is better in the other seeds, large",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = study(view, "data-size");
                 of_both(|ability| {
                     let [statics, encoder] = both(&data, ability, "large");
@@ -74,10 +74,10 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
         PaperClaim {
             finding: "More text helps the encoder more than static vectors",
             place: "Liu et al. 2020, §3.2.2",
-            paper: NOT_PRINTED,
+            paper: &NOT_PRINTED,
             quantity: "gain from small to large, the encoder's minus that of the static vectors that are better in the other seeds",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = study(view, "data-size");
                 of_both(|ability| {
                     let [large_statics, large] = both(&data, ability, "large");
@@ -93,7 +93,7 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
         },
     ],
     fails: "With little text, static vectors retrieve translations no better than the encoder",
-    numbers: |view| {
+    numbers: &|view| {
         let data = study(view, "data-size");
         let of = |system: &str| {
             let mean =
@@ -104,7 +104,7 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
             ["word2vec", "glove", "encoder"].into_iter().filter_map(of).collect();
         if parts.is_empty() { String::new() } else { format!("MRR {}", parts.join(", ")) }
     },
-    show: exhibits::sizes,
+    show: &exhibits::sizes,
 };
 
 pub(in crate::report) const WINDOW: ReportSection = ReportSection {
@@ -118,26 +118,26 @@ pub(in crate::report) const WINDOW: ReportSection = ReportSection {
         PaperClaim {
             finding: "With much text, short contexts reduce word retrieval",
             place: "Liu et al. 2020, Figure 5",
-            paper: || "drastically".to_owned(),
+            paper: &|| "drastically".to_owned(),
             quantity: "MRR of the encoder with full contexts minus with short ones, large",
             criterion: Criterion::Above(0.0),
-            measure: |view| full_minus_short(view, Ability::Words, "large"),
+            measure: &|view| full_minus_short(view, Ability::Words, "large"),
         },
         PaperClaim {
             finding: "With much text, short contexts reduce transfer",
             place: "Liu et al. 2020, Figure 6b",
-            paper: NOT_PRINTED,
+            paper: &NOT_PRINTED,
             quantity: "NLI accuracy of the encoder with full contexts minus with short ones, large",
             criterion: Criterion::Above(0.0),
-            measure: |view| full_minus_short(view, Ability::Nli, "large"),
+            measure: &|view| full_minus_short(view, Ability::Nli, "large"),
         },
         PaperClaim {
             finding: "With little text, short contexts help word retrieval",
             place: "Liu et al. 2020, §3.2.3, Figure 5",
-            paper: || "better in several languages".to_owned(),
+            paper: &|| "better in several languages".to_owned(),
             quantity: "MRR of the encoder with short contexts minus with full ones, small",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = study(view, "window");
                 let [full, cut] =
                     WINDOWS.map(|window| encoder(&data, Ability::Words, "small", window));
@@ -149,10 +149,10 @@ pub(in crate::report) const WINDOW: ReportSection = ReportSection {
         PaperClaim {
             finding: "Long contexts matter more with more text",
             place: "Liu et al. 2020, §3.2.3, Figure 6b",
-            paper: NOT_PRINTED,
+            paper: &NOT_PRINTED,
             quantity: "what full contexts gain over short ones, large minus small",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 // The same as the gain by more text with full contexts minus with short ones.
                 interaction(view, |full, short| full - short)
             },
@@ -160,14 +160,14 @@ pub(in crate::report) const WINDOW: ReportSection = ReportSection {
         PaperClaim {
             finding: "With short contexts, more text hardly helps",
             place: "Liu et al. 2020, §3.2.3, Figure 6a",
-            paper: NOT_PRINTED,
+            paper: &NOT_PRINTED,
             quantity: "gain from small to large with short contexts minus half the gain with full ones",
             criterion: Criterion::Below(0.0),
-            measure: |view| interaction(view, |full, short| short - full / 2.0),
+            measure: &|view| interaction(view, |full, short| short - full / 2.0),
         },
     ],
     fails: "With much text, short contexts do not reduce word retrieval",
-    numbers: |view| {
+    numbers: &|view| {
         let data = study(view, "window");
         let of = |window| encoder(&data, Ability::Words, "large", window).sample().mean();
         match (of("full"), of("short")) {
@@ -177,7 +177,7 @@ pub(in crate::report) const WINDOW: ReportSection = ReportSection {
             _ => String::new(),
         }
     },
-    show: exhibits::windows,
+    show: &exhibits::windows,
 };
 
 /// What is compared: retrieval of words, or transfer of NLI.

@@ -28,10 +28,10 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         PaperClaim {
             finding: "Adding one vector converts tokens to the other language",
             place: "Liu et al. 2020, Table 2",
-            paper: || converted("3"),
+            paper: &|| converted("3"),
             quantity: "conversion rate at the layer and weight that are best in the other seeds",
             criterion: Criterion::Above(0.5),
-            measure: |view| {
+            measure: &|view| {
                 by_encoder(view, |data, untrained| {
                     let (own, other) = (converting(data), converting(untrained));
                     ClaimLine::new("", chosen(chosen_by_others(&own).sample(), &[&own]))
@@ -42,10 +42,10 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         PaperClaim {
             finding: "Larger weights convert more tokens",
             place: "Liu et al. 2020, Figure 7",
-            paper: || format!("{}; {}", converted("1"), converted("3")),
+            paper: &|| format!("{}; {}", converted("1"), converted("3")),
             quantity: "conversion rate at the largest weight minus at the smallest positive weight, over layers",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 by_encoder(view, |data, untrained| {
                     let (own, other) = (growth(data), growth(untrained));
                     ClaimLine::new("", Evidence::Seeds(own.clone())).against(Control::of_samples(
@@ -60,10 +60,10 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         PaperClaim {
             finding: "Negative weights convert no tokens",
             place: "Liu et al. 2020, §4.2.1",
-            paper: || "predicted tokens stay in the language of the input".to_owned(),
+            paper: &|| "predicted tokens stay in the language of the input".to_owned(),
             quantity: "conversion rate at the layer and negative weight that convert most in the other seeds",
             criterion: Criterion::Below(0.05),
-            measure: |view| {
+            measure: &|view| {
                 by_encoder(view, |data, untrained| {
                     let negative = at_places(data, "conversion_rate", |alpha| alpha < 0.0);
                     // What converts nothing at any weight passes: positive weights must convert.
@@ -75,7 +75,7 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         PaperClaim {
             finding: "Many converted tokens are translations",
             place: "Liu et al. 2020, Table 2",
-            paper: || {
+            paper: &|| {
                 let best: Vec<f64> = papers::at(2, "Table 2")
                     .filter(|published| {
                         published.measure == "bleu1" && published.factors["layer"] == "best"
@@ -89,7 +89,7 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             quantity: "BLEU-1 beyond that against permuted references, at the layer and weight that are best in the other seeds minus \
                        without a shift",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 by_encoder(view, |data, untrained| {
                     // A constant output is right about some words of every sentence, too.
                     let shifted = chosen_by_others(&at_places(data, "bleu1", |alpha| alpha > 0.0));
@@ -102,16 +102,16 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         PaperClaim {
             finding: "The mean difference shift translates words of a dictionary",
             place: "Liu et al. 2020, §4.2",
-            paper: || "no dictionary accuracy; BLEU-1 alone".to_owned(),
+            paper: &|| "no dictionary accuracy; BLEU-1 alone".to_owned(),
             quantity: "share of words predicted in translation, of those that are no translation of themselves, beyond that where words are \
                        shuffled, at the layer and weight that are best in the other seeds minus without a shift",
             criterion: Criterion::Above(0.0),
-            measure: |view| by_encoder(view, by_dictionary),
+            measure: &|view| by_encoder(view, by_dictionary),
         },
         PaperClaim {
             finding: "The shift works best in the last layers",
             place: "Liu et al. 2020, §4.2.2",
-            paper: || {
+            paper: &|| {
                 let late = papers::at(2, "Table 2").filter(|published| {
                     published.measure == "best_layer" && published.value >= 9.0
                 });
@@ -122,7 +122,7 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             },
             quantity: "BLEU-1 at each layer's best weight in the other seeds: mean of the upper half of the layers minus that of the lower half",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 by_encoder(view, |data, untrained| {
                     let (own, other) = (late_minus_early(data), late_minus_early(untrained));
                     let all = at_places(data, "bleu1", |alpha| alpha > 0.0);
@@ -138,10 +138,10 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         PaperClaim {
             finding: "No third language is decoded",
             place: "Liu et al. 2020, §4.2.1",
-            paper: || "never a token that belongs to neither language".to_owned(),
+            paper: &|| "never a token that belongs to neither language".to_owned(),
             quantity: "share of predicted tokens in neither language's token set, over layers and positive weights",
             criterion: Criterion::Below(0.05),
-            measure: |view| {
+            measure: &|view| {
                 let mut lines = Vec::new();
                 for (measure, name) in
                     [("third_rate", "in a third language's"), ("other_rate", "in neither's")]
@@ -158,12 +158,12 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         PaperClaim {
             finding: "A masked token hardly ever yields the other language",
             place: "Liu et al. 2020, §4.1",
-            paper: || {
+            paper: &|| {
                 "the probability of a Chinese token in an English sentence is very low".to_owned()
             },
             quantity: "share of masked positions whose prediction belongs to the other language alone",
             criterion: Criterion::Below(0.05),
-            measure: |view| {
+            measure: &|view| {
                 by_encoder(view, |data, untrained| {
                     let of = |data: &StudyData<'_>, measure| data.observations(measure, &[]);
                     let own = of(data, "masked_foreign_rate").sample();
@@ -179,7 +179,7 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         },
     ],
     fails: "Adding one vector does not convert tokens to the other language",
-    numbers: |view| {
+    numbers: &|view| {
         let data = view.study(STUDY);
         let best = |data: &StudyData<'_>| {
             let rates = converting(data);
@@ -197,7 +197,7 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             _ => String::new(),
         }
     },
-    show: exhibits::show,
+    show: &exhibits::show,
 };
 
 /// A line for the encoder of the paper's own condition, and one for each given model, each beside the untrained encoder.

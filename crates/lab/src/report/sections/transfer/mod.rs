@@ -59,10 +59,10 @@ pub(in crate::report) const TABLE: ReportSection = ReportSection {
     claims: &[PaperClaim {
         finding: "Conditions rank as in the paper",
         place: "Conneau et al. 2020, Table 1",
-        paper: || "ten conditions, means over French, Russian and Chinese".to_owned(),
+        paper: &|| "ten conditions, means over French, Russian and Chinese".to_owned(),
         quantity: "Spearman correlation of our conditions with the paper's, by transfer above chance",
         criterion: Criterion::Ranks,
-        measure: |view| {
+        measure: &|view| {
             let data = view.studies(&TOGETHER);
             let all = ClaimLine::new("all tasks", comparison::ranks(&data, None, None));
             let of = |task: Task| {
@@ -72,13 +72,13 @@ pub(in crate::report) const TABLE: ReportSection = ReportSection {
         },
     }],
     fails: "Conditions do not rank as in the paper",
-    numbers: |view| match comparison::ranks(&view.studies(&TOGETHER), None, None) {
+    numbers: &|view| match comparison::ranks(&view.studies(&TOGETHER), None, None) {
         Evidence::Ranks { test, n, .. } => {
             format!("\u{3c1} = {} over {n} conditions", short(test.rho))
         }
         _ => String::new(),
     },
-    show: show_table,
+    show: &show_table,
 };
 
 pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
@@ -92,10 +92,10 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
         PaperClaim {
             finding: "A difference in domain costs little transfer",
             place: "Conneau et al. 2020, §4.1",
-            paper: || kept_in_paper("wiki-cc", "default"),
+            paper: &|| kept_in_paper("wiki-cc", "default"),
             quantity: "share of the default's transfer that is kept with another domain",
             criterion: Criterion::Above(LITTLE),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&OF_DOMAIN);
                 let Some(whole) = one_domain(view, &data) else { return more_text().alone() };
                 kept(&data, "wiki-cc", whole).against(trained(&data, "wiki-cc")).alone()
@@ -104,7 +104,7 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
         PaperClaim {
             finding: "NER loses most by a difference in domain",
             place: "Conneau et al. 2020, §4.1",
-            paper: || {
+            paper: &|| {
                 let of = |task| Some(paper_mean(task, "default")? - paper_mean(task, "wiki-cc")?);
                 let points = |task| {
                     of(task).map_or(String::new(), |loss: f64| format!("{:.1}", 100.0 * loss))
@@ -118,7 +118,7 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
             },
             quantity: "loss of target score in NER minus the mean loss in NLI and parsing",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&OF_DOMAIN);
                 let Some(whole) = one_domain(view, &data) else { return more_text().alone() };
                 let loss = |task| {
@@ -133,13 +133,13 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
         },
     ],
     fails: "A difference in domain costs transfer",
-    numbers: |view| {
+    numbers: &|view| {
         let data = view.studies(&OF_DOMAIN);
         let one = one_domain(view, &data)
             .map_or(("default", "all text of one domain"), |one| (one, "one domain"));
         compared(&data, &[one, ("wiki-cc", "two")])
     },
-    show: |id, view| {
+    show: &|id, view| {
         let own = &["default", "default-equal", "wiki-cc", UNTRAINED];
         conditions(id, &["Figure 3", "Table 1"], &among(&view.studies(&OF_DOMAIN), own))
     },
@@ -157,10 +157,10 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
         PaperClaim {
             finding: "Transfer does not need anchors",
             place: "Conneau et al. 2020, §4.2",
-            paper: || kept_in_paper("no-anchors", "default-anchors"),
+            paper: &|| kept_in_paper("no-anchors", "default-anchors"),
             quantity: "share of the transfer with default anchors that is kept without anchors",
             criterion: Criterion::Above(LITTLE),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&OF_ANCHORS);
                 let line = kept(&data, "no-anchors", "default-anchors");
                 line.against(trained(&data, "no-anchors")).alone()
@@ -169,10 +169,10 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
         PaperClaim {
             finding: "More anchors improve transfer",
             place: "Conneau et al. 2020, §4.2",
-            paper: || gained_in_paper("extra-anchors", "no-anchors"),
+            paper: &|| gained_in_paper("extra-anchors", "no-anchors"),
             quantity: "mean target score with extra anchors minus without anchors",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&OF_ANCHORS);
                 gained(&data, "extra-anchors", "no-anchors").alone()
             },
@@ -180,7 +180,7 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
         PaperClaim {
             finding: "Extra anchors help distant pairs most, and so close part of their gap",
             place: "Conneau et al. 2020, §4.2 and §4.4",
-            paper: || {
+            paper: &|| {
                 let gain = |language| {
                     let of = |condition| paper_transfer(condition, Some(language), None);
                     let gain = || Some(of("extra-anchors")? - of("default")?);
@@ -195,7 +195,7 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
             },
             quantity: "gain of extra anchors over the default in the most distant language minus in the nearest",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 // Distances of invented languages are compared in a study of their own.
                 let data = view.studies(&["anchors", "distance", "table-1"]);
                 farther_minus_nearer(&data, "extra-anchors", "default").alone()
@@ -204,10 +204,10 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
         PaperClaim {
             finding: "A joint vocabulary matters little",
             place: "Conneau et al. 2020, §4.5",
-            paper: || kept_in_paper("default-anchors", "default"),
+            paper: &|| kept_in_paper("default-anchors", "default"),
             quantity: "share of the transfer with a joint vocabulary that is kept with a vocabulary for each language",
             criterion: Criterion::Within(LITTLE, 2.0 - LITTLE),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&OF_ANCHORS);
                 let line = kept(&data, "default-anchors", "default");
                 line.against(trained(&data, "default-anchors")).alone()
@@ -215,7 +215,7 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
         },
     ],
     fails: "Transfer needs anchors",
-    numbers: |view| {
+    numbers: &|view| {
         let anchors = [
             ("default-anchors", "with them"),
             ("no-anchors", "without"),
@@ -223,7 +223,7 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
         ];
         compared(&view.studies(&OF_ANCHORS), &anchors)
     },
-    show: |id, view| {
+    show: &|id, view| {
         let own = &["default", "default-anchors", "no-anchors", "extra-anchors", UNTRAINED];
         conditions(id, &["Figure 3", "Table 1"], &among(&view.studies(&OF_ANCHORS), own))
     },
@@ -241,12 +241,12 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         PaperClaim {
             finding: "Transfer survives separate embeddings and lower layers",
             place: "Conneau et al. 2020, §4.3",
-            paper: || {
+            paper: &|| {
                 format!("{}, 3 of 8 layers separate", kept_in_paper("sep-emb-l1-3", "default"))
             },
             quantity: "share of the default's transfer that is kept",
             criterion: Criterion::Above(MOST),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&OF_SHARING);
                 let line = kept(&data, "sep-emb-l1-3", "default");
                 named_by_depth(view, line, Preset::SepEmbL1To3)
@@ -257,12 +257,12 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         PaperClaim {
             finding: "Transfer breaks down when most layers are separate",
             place: "Conneau et al. 2020, §4.3",
-            paper: || {
+            paper: &|| {
                 format!("{}, 6 of 8 layers separate", kept_in_paper("sep-emb-l1-6", "default"))
             },
             quantity: "share of the default's transfer that is kept",
             criterion: Criterion::Below(MOST),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&OF_SHARING);
                 let line = kept(&data, "sep-emb-l1-6", "default");
                 // An untrained encoder breaks down as well: what must be there is the transfer that is lost.
@@ -274,10 +274,10 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         PaperClaim {
             finding: "Sharing fewer layers reduces transfer",
             place: "Conneau et al. 2020, §4.3",
-            paper: || gained_in_paper("sep-emb-l1-3", "sep-emb-l1-6"),
+            paper: &|| gained_in_paper("sep-emb-l1-3", "sep-emb-l1-6"),
             quantity: "mean target score with embeddings and lower layers separate minus with most layers separate",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 by_pair(&view.studies(&OF_SHARING), &measures(), |data, _| {
                     gained(data, "sep-emb-l1-3", "sep-emb-l1-6")
                 })
@@ -286,10 +286,10 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         PaperClaim {
             finding: "A shared softmax helps: separate embeddings transfer less than no anchors",
             place: "Conneau et al. 2020, §4.3",
-            paper: || gained_in_paper("no-anchors", "sep-emb"),
+            paper: &|| gained_in_paper("no-anchors", "sep-emb"),
             quantity: "target score without anchors minus with separate embeddings",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&TOGETHER);
                 let line = |task: Task| {
                     let of = |condition| task_transfer(&data, condition, task);
@@ -304,7 +304,7 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         PaperClaim {
             finding: "Distant pairs lose most when layers are separate",
             place: "Conneau et al. 2020, §4.3",
-            paper: || {
+            paper: &|| {
                 let loss = |language| {
                     let of = |condition| paper_transfer(condition, Some(language), None);
                     let loss = || Some(of("default")? - of("sep-emb-l1-6")?);
@@ -319,7 +319,7 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
             },
             quantity: "loss from the default to the most layers that were separated, in the most distant language minus in the nearest",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
+            measure: &|view| {
                 let data = view.studies(&["sharing", "distance", "table-1"]);
                 let lines = ["sep-emb-l1-6", "sep-l1-6", "sep-l1-3"].map(|condition| {
                     let line = farther_minus_nearer(&data, "default", condition);
@@ -332,18 +332,18 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         PaperClaim {
             finding: "Sharing parameters matters more than sharing subwords",
             place: "Conneau et al. 2020, §4.5",
-            paper: || gained_in_paper("no-anchors", "sep-emb-l1-6"),
+            paper: &|| gained_in_paper("no-anchors", "sep-emb-l1-6"),
             quantity: "mean target score without anchors minus with embeddings and most layers separate",
             criterion: Criterion::Above(0.0),
-            measure: |view| gained(&view.studies(&TOGETHER), "no-anchors", "sep-emb-l1-6").alone(),
+            measure: &|view| gained(&view.studies(&TOGETHER), "no-anchors", "sep-emb-l1-6").alone(),
         },
     ],
     fails: "Transfer collapses once embeddings and lower layers are separate",
-    numbers: |view| {
+    numbers: &|view| {
         let layers = [("default", "shared"), ("sep-emb-l1-3", "separate")];
         compared(&view.studies(&OF_SHARING), &layers)
     },
-    show: |id, view| {
+    show: &|id, view| {
         let own = [&["default", "no-anchors"][..], SEPARATE].concat();
         conditions(id, &["Figure 3", "Table 1"], &among(&view.studies(&OF_SHARING), &own))
     },

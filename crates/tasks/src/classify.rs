@@ -1,4 +1,4 @@
-//! Accuracy and macro-averaged F1, as scikit-learn's `accuracy_score` and `f1_score(average="macro")`.
+//! The score of single-sentence classification: accuracy and macro-averaged F1, as scikit-learn's `accuracy_score` and `f1_score(average="macro")`.
 
 use std::collections::BTreeMap;
 use std::fmt;

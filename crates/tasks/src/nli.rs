@@ -1,4 +1,4 @@
-//! Accuracy, and which label was taken for which.
+//! The score of natural language inference: accuracy, and which label was taken for which.
 
 use std::collections::BTreeMap;
 use std::fmt;
