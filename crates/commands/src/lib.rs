@@ -4,8 +4,7 @@
 //! Surfaces parse and print: the command line, the studies, whose steps are these commands, and Python. What a command does is
 //! computed by the libraries below; what it says on the way goes through [`progress`] and [`say`](mod@say) to standard error or to a [`host`].
 
-// As in a binary, what a flag is stands in its help, and a type that only carries flags needs no line of its own.
-#![allow(missing_docs)]
+#![allow(missing_docs, reason = "only surfaces import it; what a flag is stands in its help")]
 
 /// The subcommands of a command: their summaries, their types, and how they are run.
 #[macro_export]

@@ -6,6 +6,8 @@
 //! page, where the sheet stands once, or into a file of its own, which carries a sheet with literal colours ([`Figure::svg`]);
 //! [`crate::pdf`] and [`crate::png`] convert such a file. [`Figure::csv`] has the numbers.
 
+#![allow(missing_docs, reason = "only surfaces import it; a name says what it is")]
+
 mod data;
 mod dots;
 pub mod figure;
