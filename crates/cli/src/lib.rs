@@ -10,17 +10,13 @@
 #![deny(clippy::print_stderr)]
 
 #[macro_use]
-mod say;
+extern crate commands as library;
 
 mod commands;
-mod failure;
 mod flags;
-mod host;
-mod invocation;
-mod outcome;
 mod overrides;
-mod progress;
-mod stop;
+mod printed_failure;
+mod recording;
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
@@ -35,7 +31,8 @@ use tensor::DeviceFault;
 use crate::commands::Command;
 use crate::failure::Failure;
 pub use crate::flags::{CommandFlag, command_flags};
-pub use crate::host::Host;
+pub use library::host::Host;
+use library::{failure, host, invocation, outcome, say, stop};
 
 /// A laboratory for cross-lingual structure in language models.
 #[derive(Parser)]
@@ -99,10 +96,12 @@ pub fn run(program: PathBuf, typed: Vec<OsString>) -> u8 {
     }
     files::on_warning(|text| complain!("warning: {text}"));
     if let Err(failure) = have_threads() {
-        return failure.print();
+        return printed_failure::print(failure);
     }
     // A GPU that fails in the middle of an operation unwinds to here with what there is to say.
-    let run = panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run()));
+    let run = panic::catch_unwind(AssertUnwindSafe(|| {
+        arguments.command.run().and_then(recording::record)
+    }));
     let result = run.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
         Ok(fault) => Err((*fault).into()),
         Err(payload) => panic::resume_unwind(payload),
@@ -112,7 +111,7 @@ pub fn run(program: PathBuf, typed: Vec<OsString>) -> u8 {
             say_unknown();
             outcome.print(arguments.json)
         }
-        Err(failure) => failure.print(),
+        Err(failure) => printed_failure::print(failure),
     }
 }
 
@@ -174,7 +173,7 @@ pub fn call(words: Vec<OsString>, host: Arc<dyn Host>) -> Result<CallResult, Cal
     files::on_warning(|text| say!("warning: {text}"));
     // What other callers of this process have encoded is not this command's.
     text::take_unknown_counts();
-    let run = || arguments.command.run().inspect(|_| say_unknown());
+    let run = || arguments.command.run().and_then(recording::record).inspect(|_| say_unknown());
     match host::with(host, run) {
         Ok(outcome) => {
             let finished = outcome.is_finished();

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use geometry::cka::{CkaConfig, CkaResult, compare, within_lengths};
+use geometry::cka::{CkaConfig, CkaResult, ComparedRows, compare};
 use geometry::neighbours::{NamedVectors, NeighboursResult, nearest};
 use geometry::predictions::{Prediction, RetrievalSpace};
 use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
@@ -291,11 +291,8 @@ impl ModelShelf {
         };
         let EncodedPairs { stacks: [x, y], lengths: [_, lengths], counts, .. } = pairs;
         let config = CkaConfig { subsamples: None, seed: 1 };
-        let mut result =
-            device.run(|| compare(x, y, None, config, device, [&unwatched, &unwatched]))?;
-        result.counts = *counts;
-        result.within_length = device.run(|| within_lengths(x, y, lengths, device, &unwatched))?;
-        Ok(result)
+        let rows = ComparedRows { counts: Some(*counts), groups: None, lengths: Some(lengths) };
+        Ok(device.run(|| compare(x, y, rows, config, device, [&unwatched; 3]))?)
     }
 }
 

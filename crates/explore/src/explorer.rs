@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lab::draw::figure::{SpaceView, language_name};
-use lab::study::translating_layer;
+use lab::spaces::translating_layer;
 use models::PretrainedModel;
 use models::parallel::{self, ParallelSide, RowSelection};
 use serde::Serialize;

@@ -101,16 +101,26 @@ pub struct CkaResult {
     pub signature: String,
 }
 
-/// Compares all layers of two stacks, with intervals where they are asked for. `groups` is the group of
-/// each row, where the mean of its group is to be subtracted rather than that of all. `watch` is called
-/// after each layer, then after each subsample.
+/// What is known of the rows that are compared; of arrays, nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ComparedRows<'a> {
+    /// What became of the rows of parallel text. Of arrays all are used, and repeated ones counted.
+    pub counts: Option<RowCounts>,
+    /// The group of each row, where the mean of its group is to be subtracted rather than that of all.
+    pub groups: Option<&'a [u32]>,
+    /// Of parallel text: the tokens of each sentence of the second side.
+    pub lengths: Option<&'a [u32]>,
+}
+
+/// Compares all layers of two stacks, with intervals where they are asked for. `watch` is called after each layer, after each
+/// subsample, and after each layer within lengths.
 pub fn compare(
     x: &Stack,
     y: &Stack,
-    groups: Option<&[u32]>,
+    ComparedRows { counts, groups, lengths }: ComparedRows<'_>,
     config: CkaConfig,
     device: &Device,
-    watch: [Watch<'_>; 2],
+    watch: [Watch<'_>; 3],
 ) -> Result<CkaResult> {
     let rows = Rows { kept: None, groups };
     let table = table(x, y, rows, device, watch[0])?;
@@ -122,13 +132,15 @@ pub fn compare(
         _ => Some(intervals(x, y, rows, &table, (subsamples, config.seed), device, watch[1])?),
     };
     let dims = [x.dim(0), y.dim(0)];
+    let lengths = lengths.filter(|_| groups.is_none());
+    let within = lengths.map(|lengths| within_lengths(x, y, lengths, device, watch[2]));
     let drawn = intervals.as_ref().map_or(0, |intervals| intervals.subsamples);
     Ok(CkaResult {
         few_rows: table.n < ENOUGH * dims[0].max(dims[1]),
         cka: table.cka,
         debiased: table.debiased,
-        counts: RowCounts::all(table.n),
-        within_length: None,
+        counts: counts.map_or_else(|| counts_of_arrays(x, y), Ok)?,
+        within_length: within.transpose()?.flatten(),
         dims,
         intervals,
         pearson: BTreeMap::new(),
@@ -137,7 +149,7 @@ pub fn compare(
 }
 
 /// The counts of a comparison of arrays: all rows are used, and repeated ones only counted.
-pub fn counts_of_arrays(x: &Stack, y: &Stack) -> Result<RowCounts> {
+pub(crate) fn counts_of_arrays(x: &Stack, y: &Stack) -> Result<RowCounts> {
     let rows = x.rows();
     let repeated = if rows == y.rows() { repeated_rows(x, y)? } else { 0 };
     Ok(RowCounts { repeated, ..RowCounts::all(rows) })
@@ -189,7 +201,7 @@ impl CkaResult {
 
 /// The biased values where the mean of rows of the same length is subtracted; none where there are so many
 /// lengths that hardly anything differs within one.
-pub fn within_lengths(
+fn within_lengths(
     x: &Stack,
     y: &Stack,
     lengths: &[u32],

@@ -396,7 +396,7 @@ impl MiningSpace {
 }
 
 /// What came of mining two texts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MiningResult {
     /// The layer; none of given vectors.
     pub layer: Option<usize>,
@@ -427,6 +427,31 @@ pub struct MiningResult {
     pub seconds: f64,
     /// How pairs were mined.
     pub signature: String,
+}
+
+impl MiningResult {
+    /// Completes what is known of the search by what comes of its pairs: those above the threshold, and their scores
+    /// against gold ones.
+    pub fn keep(
+        self,
+        pairs: Vec<MinedPair>,
+        gold: Option<&FxHashSet<(u32, u32)>>,
+    ) -> (Self, Vec<MinedPair>) {
+        let (rows, threshold) = (self.rows, self.threshold);
+        let at = threshold.zip(gold);
+        let result = Self {
+            candidates: pairs.len(),
+            score: at.map(|(threshold, gold)| MiningScore::at(threshold, &pairs, gold, rows)),
+            best: gold.and_then(|gold| MiningScore::best(&pairs, gold, rows)),
+            held_out: gold
+                .filter(|_| threshold.is_none())
+                .and_then(|gold| MiningScore::held_out(&pairs, gold, rows)),
+            ..self
+        };
+        let enough = |pair: &MinedPair| threshold.is_none_or(|x| f64::from(pair.score) >= x);
+        let kept: Vec<MinedPair> = pairs.into_iter().filter(enough).collect();
+        (Self { pairs: kept.len(), ..result }, kept)
+    }
 }
 
 /// Names every convention that the numbers depend on.

@@ -208,7 +208,7 @@ fn measures_of_similarity_are_those_of_the_cpu() {
     let config =
         SimilarityConfig { measures: SimilarityMeasure::ALL.into(), subsamples: 0, seed: 1 };
     let before = gpu.kernels().held_memory();
-    let on = |device: &Device| similarity(&x, &y, &config, device, &unwatched).unwrap();
+    let on = |device: &Device| similarity(&x, &y, None, &config, device, &unwatched).unwrap();
     let (theirs, ours) = (on(&cpu), on(&gpu));
     assert!(gpu.kernels().held_memory() > before, "the GPU was not asked");
     for (measure, value) in &theirs.layers[0].measures {

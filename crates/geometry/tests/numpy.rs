@@ -232,7 +232,7 @@ fn every_measure_of_similarity() {
             // Sums over blocks add up to the same.
             let measures = theirs.keys().map(|name| name.parse().unwrap()).collect();
             let config = SimilarityConfig { measures, subsamples, seed: 1 };
-            let found = similarity(&x, &y, &config, &cpu(), &unwatched).unwrap();
+            let found = similarity(&x, &y, None, &config, &cpu(), &unwatched).unwrap();
             let found = &found.layers[0].measures;
             assert_eq!(found.len(), theirs.len());
             for (name, value) in theirs {

@@ -38,7 +38,7 @@ fn some(
     let [x, y] = [("x", x), ("y", y)].map(|(name, side)| Stack::of(name, vec![side.clone()]));
     let measures = measures.iter().copied().collect();
     let config = SimilarityConfig { measures, subsamples, seed };
-    similarity(&x, &y, &config, &Device::cpu(1).unwrap(), &unwatched).unwrap()
+    similarity(&x, &y, None, &config, &Device::cpu(1).unwrap(), &unwatched).unwrap()
 }
 
 fn of(result: &SimilarityResult, measure: SimilarityMeasure) -> MeasuredSimilarity {
@@ -164,7 +164,7 @@ fn what_cannot_be_compared_is_refused() {
         let measures = measures.iter().copied().collect();
         let config = SimilarityConfig { measures, subsamples: 0, seed: 1 };
         let (x, y) = (Stack::of("x", vec![x]), Stack::of("y", y));
-        let found = similarity(&x, &y, &config, &Device::cpu(1).unwrap(), &unwatched);
+        let found = similarity(&x, &y, None, &config, &Device::cpu(1).unwrap(), &unwatched);
         found.unwrap_err().to_string()
     };
     let [x, _] = sides(5, 50, 4, 0.0);

@@ -24,7 +24,7 @@
 
 pub mod build;
 pub mod demo;
-pub mod draw;
+pub use ::draw;
 pub mod export;
 pub mod papers;
 pub mod record;

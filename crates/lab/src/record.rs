@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// What a number depends on, by name: `condition` → `no-anchors`, `layer` → `3`.
-pub type Factors = BTreeMap<String, String>;
+pub use commands::measured::Factors;
 
 /// Whether the languages that factors name are invented: ISO 639 reserves `qaa` to `qtz` for local use.
 pub(crate) fn invented(factors: &Factors) -> Option<bool> {

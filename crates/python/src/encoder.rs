@@ -97,7 +97,7 @@ impl LoadedModel {
             any_language: model.vocabulary.takes_any_language(),
             languages,
             layers: config.layers,
-            shifted_layer: lab::study::translating_layer(config.layers),
+            shifted_layer: lab::spaces::translating_layer(config.layers),
             dim: config.dim,
             fingerprint: model.fingerprint.clone(),
             has_mlm_head: model.has_mlm_head,

@@ -5,13 +5,11 @@ use std::str::FromStr as _;
 use std::time::Instant;
 
 use arrays::Stack;
-use geometry::cka::counts_of_arrays;
 use geometry::language_id::{LanguageIdConfig, language_id};
 use geometry::mining::{
-    Margin, MinedPair, MiningDirection, MiningResult, MiningScore, MiningSpace, NeighbourSearch,
-    mine, signature,
+    Margin, MinedPair, MiningDirection, MiningResult, MiningSpace, NeighbourSearch, mine, signature,
 };
-use geometry::similarity::{SimilarityConfig, SimilarityMeasure, SimilarityResult, similarity};
+use geometry::similarity::{SimilarityConfig, SimilarityMeasure, similarity};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -52,8 +50,7 @@ fn similar<'py>(
     let config = SimilarityConfig { measures, subsamples, seed };
     let result = work::run_on(py, usize::MAX, place, move |device, watched| {
         let layers = |done, total| watched.show("layers", done, total, "");
-        let counts = counts_of_arrays(&x, &y)?;
-        Ok(SimilarityResult { counts, ..similarity(&x, &y, &config, device, &layers)? })
+        Ok(similarity(&x, &y, None, &config, device, &layers)?)
     })?;
     dictionary(py, &result)
 }
@@ -140,29 +137,11 @@ fn mined<'py>(
         let found = search.run(search.start(neighbors, ""), |_| Ok(()), &show)?;
         let seconds = began.elapsed().as_secs_f64();
         let pairs = mine([&found[0], &found[1]], margin, direction);
-        let enough = |pair: &MinedPair| threshold.is_none_or(|x| f64::from(pair.score) >= x);
-        let kept: Vec<MinedPair> = pairs.iter().copied().filter(enough).collect();
         let gold = gold.map(|gold| gold.into_iter().collect());
-        let at = threshold.zip(gold.as_ref());
-        let result = MiningResult {
-            layer: None,
-            rows,
-            repeated: [0, 0],
-            truncated: [0, 0],
-            candidates: pairs.len(),
-            pairs: kept.len(),
-            threshold,
-            score: at.map(|(threshold, gold)| MiningScore::at(threshold, &pairs, gold, rows)),
-            best: gold.as_ref().and_then(|gold| MiningScore::best(&pairs, gold, rows)),
-            held_out: gold
-                .as_ref()
-                .filter(|_| threshold.is_none())
-                .and_then(|gold| MiningScore::held_out(&pairs, gold, rows)),
-            spaces,
-            seconds,
-            signature: signature((margin, direction), neighbors, center),
-        };
-        Ok((result, kept))
+        let signature = signature((margin, direction), neighbors, center);
+        let known =
+            MiningResult { rows, threshold, spaces, seconds, signature, ..Default::default() };
+        Ok(known.keep(pairs, gold.as_ref()))
     })?;
     let of_pair = |pair: &MinedPair| [i64::from(pair.source), i64::from(pair.target)];
     let pairs = rows_of(py, kept.iter().flat_map(of_pair).collect(), 2)?;

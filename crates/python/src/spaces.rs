@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use arrays::Matrix;
-use geometry::cka::{CkaConfig, FEWEST_SUBSAMPLES, compare, counts_of_arrays, groups};
+use geometry::cka::{CkaConfig, ComparedRows, FEWEST_SUBSAMPLES, compare, groups};
 use geometry::learn::{Induction, MapFit, MapStart, fit};
 use geometry::predictions::RetrievalSpace;
 use geometry::retrieval::{RetrievalOutput, RetrievalSearch, RowPairs, TranslatedRows, retrieve};
 use geometry::search::Measure;
+use geometry::search::unwatched;
 use geometry::{Map, Step, describe, normalize};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -334,13 +335,11 @@ fn compared<'py>(
             .as_ref()
             .map(|labels| groups("within", labels.iter().map(String::as_str), x.rows()));
         let labels = labels.transpose()?;
-        let counts = counts_of_arrays(&x, &y)?;
+        let rows = ComparedRows { groups: labels.as_deref(), ..ComparedRows::default() };
         let config = CkaConfig { subsamples, seed };
         let layers = |done, total| watched.show("layers", done, total, "");
         let samples = |done, total| watched.show("subsamples", done, total, "");
-        let mut result = compare(&x, &y, labels.as_deref(), config, device, [&layers, &samples])?;
-        result.counts = counts;
-        Ok(result)
+        Ok(compare(&x, &y, rows, config, device, [&layers, &samples, &unwatched])?)
     })?;
     dictionary(py, &result)
 }

@@ -19,11 +19,11 @@ use terms::Scale;
 use text::VocabularySharing;
 use train::pretrain::PretrainSummary;
 
-use super::models::open_device;
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
+use commands::models::open_device;
 
 const EXAMPLES: &str = "Examples:
   isogloss demo

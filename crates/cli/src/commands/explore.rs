@@ -6,12 +6,12 @@ use clap::Args;
 use explore::{ExploreConfig, ExploreServer, Explorer, export};
 use models::parallel::RowSelection;
 
-use super::models::Compute;
-use super::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::progress::Waiting;
 use crate::stop;
+use commands::models::Compute;
+use commands::progress::Waiting;
+use commands::texts::parse_text;
 
 const EXAMPLES: &str = "Examples:
   What there is in this folder (a run, a laboratory, what `isogloss demo` made):

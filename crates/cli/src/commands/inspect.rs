@@ -9,10 +9,10 @@ use models::inspect::{Inspection, inspect};
 
 use serde_json::json;
 
-use super::hub::checkpoint_in_words;
-use super::models::Compute;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use commands::hub::checkpoint_in_words;
+use commands::models::Compute;
 
 const EXAMPLES: &str = "Examples:
   isogloss inspect bert-base-multilingual-cased

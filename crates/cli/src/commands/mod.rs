@@ -1,168 +1,141 @@
-//! The commands, one file each.
+//! The commands, of which those about studies and about this program itself stand here, and the others in their own crate.
 
-mod align;
-mod bench;
-mod cka;
 mod completions;
-mod corpus;
-mod corpus_alter;
-mod corpus_exclude;
-mod corpus_filter;
-mod data;
 mod demo;
-mod encode;
 mod explore;
-mod hub;
 mod inspect;
-mod language_id;
-mod language_neurons;
 mod man;
-mod map;
 mod markdown;
-mod mine;
-mod models;
-mod neighbours;
-mod pretrain;
-mod record;
 mod report;
 mod results;
-mod retrieve;
-mod score;
-mod shift;
-mod similarity;
 mod study;
 mod study_cluster;
 mod study_list;
 mod study_pack;
 mod study_view;
-mod texts;
-mod training_view;
-mod transfer;
-mod vectors;
-mod vocab;
-mod word_align;
-mod words;
-mod world;
 
-use clap::Subcommand;
+use ::commands::{
+    align, bench, cka, corpus, data, encode, hub, language_id, language_neurons, map, mine,
+    neighbours, pretrain, retrieve, score, shift, similarity, transfer, vectors, vocab, word_align,
+    words, world,
+};
+pub(crate) use study_view::this_build;
 
-use crate::failure::Failure;
-use crate::outcome::Outcome;
+subcommands! {
+    /// What can be asked of the laboratory.
+    pub(crate) enum Command {
+        /// See the papers' main finding on invented languages.
+        Demo(demo::Demo),
 
-/// What can be asked of the laboratory.
-#[derive(Subcommand)]
-pub(crate) enum Command {
-    /// See the papers' main finding on invented languages.
-    Demo(demo::Demo),
+        /// Invent languages with gold annotations for every task.
+        #[command(subcommand)]
+        World(world::World),
 
-    /// Invent languages with gold annotations for every task.
-    #[command(subcommand)]
-    World(world::World),
+        /// Learn vocabularies, and see what languages share of them.
+        #[command(subcommand)]
+        Vocab(vocab::Vocab),
 
-    /// Learn vocabularies, and see what languages share of them.
-    #[command(subcommand)]
-    Vocab(vocab::Vocab),
+        /// Tokenise text into the form that training reads.
+        #[command(subcommand)]
+        Corpus(corpus::CorpusCommand),
 
-    /// Tokenise text into the form that training reads.
-    #[command(subcommand)]
-    Corpus(corpus::CorpusCommand),
+        /// Pretrain an encoder under a condition of the papers.
+        Pretrain(pretrain::Pretrain),
 
-    /// Pretrain an encoder under a condition of the papers.
-    Pretrain(pretrain::Pretrain),
+        /// Align the words of parallel text.
+        ///
+        /// `align words` aligns spaces of vectors instead.
+        WordAlign(word_align::WordAlign),
 
-    /// Align the words of parallel text.
-    ///
-    /// `align words` aligns spaces of vectors instead.
-    WordAlign(word_align::WordAlign),
+        /// Fine-tune on one language, and score the others zero-shot.
+        Transfer(Box<transfer::Transfer>),
 
-    /// Fine-tune on one language, and score the others zero-shot.
-    Transfer(Box<transfer::Transfer>),
+        /// Score predictions against gold annotations.
+        Score(score::Score),
 
-    /// Score predictions against gold annotations.
-    Score(score::Score),
+        /// Write the hidden states of sentences, at any layer.
+        Encode(encode::Encode),
 
-    /// Write the hidden states of sentences, at any layer.
-    Encode(encode::Encode),
+        /// Write vectors of words: embeddings, or means over contexts.
+        Words(words::Words),
 
-    /// Write vectors of words: embeddings, or means over contexts.
-    Words(words::Words),
+        /// Map spaces of vectors onto each other (Procrustes).
+        #[command(subcommand)]
+        Align(align::Align),
 
-    /// Map spaces of vectors onto each other (Procrustes).
-    #[command(subcommand)]
-    Align(align::Align),
+        /// Retrieve translations: raw, mean-centred, aligned, by layer.
+        Retrieve(retrieve::Retrieve),
 
-    /// Retrieve translations: raw, mean-centred, aligned, by layer.
-    Retrieve(retrieve::Retrieve),
+        /// Mine translation pairs between two texts, by margins.
+        Mine(Box<mine::Mine>),
 
-    /// Mine translation pairs between two texts, by margins.
-    Mine(Box<mine::Mine>),
+        /// List nearest neighbours across languages, layer by layer.
+        #[command(alias = "neighbors")]
+        Neighbours(neighbours::Neighbours),
 
-    /// List nearest neighbours across languages, layer by layer.
-    #[command(alias = "neighbors")]
-    Neighbours(neighbours::Neighbours),
+        /// Draw spaces: how one emerged, what layers do, on a plane.
+        Map(Box<map::MapCommand>),
 
-    /// Draw spaces: how one emerged, what layers do, on a plane.
-    Map(Box<map::MapCommand>),
+        /// Compare sets of vectors by linear CKA, biased and debiased.
+        Cka(cka::Cka),
 
-    /// Compare sets of vectors by linear CKA, biased and debiased.
-    Cka(cka::Cka),
+        /// Compare two sets of vectors by many measures, by layer.
+        ///
+        /// Each measure stands beside its chance level.
+        Similarity(similarity::Similarity),
 
-    /// Compare two sets of vectors by many measures, by layer.
-    ///
-    /// Each measure stands beside its chance level.
-    Similarity(similarity::Similarity),
+        /// Tell the language of sentences by a probe, and remove it.
+        LanguageId(language_id::LanguageId),
 
-    /// Tell the language of sentences by a probe, and remove it.
-    LanguageId(language_id::LanguageId),
+        /// Find neurons that are active in one language alone (LAPE).
+        ///
+        /// Predictions without them are measured too.
+        LanguageNeurons(language_neurons::LanguageNeurons),
 
-    /// Find neurons that are active in one language alone (LAPE).
-    ///
-    /// Predictions without them are measured too.
-    LanguageNeurons(language_neurons::LanguageNeurons),
+        /// Language mean vectors, and translation by shifting states.
+        #[command(subcommand)]
+        Shift(shift::Shift),
 
-    /// Language mean vectors, and translation by shifting states.
-    #[command(subcommand)]
-    Shift(shift::Shift),
+        /// Learn static word vectors, and convert files of them.
+        #[command(subcommand)]
+        Vectors(vectors::VectorsCommand),
 
-    /// Learn static word vectors, and convert files of them.
-    #[command(subcommand)]
-    Vectors(vectors::VectorsCommand),
+        /// Plan, run and resume the papers' experiments, or your own.
+        #[command(subcommand)]
+        Study(study::Study),
 
-    /// Plan, run and resume the papers' experiments, or your own.
-    #[command(subcommand)]
-    Study(study::Study),
+        /// Download the data sets of the papers.
+        #[command(subcommand)]
+        Data(data::DataCommand),
 
-    /// Download the data sets of the papers.
-    #[command(subcommand)]
-    Data(data::DataCommand),
+        /// Hugging Face models: download, import, export.
+        #[command(subcommand)]
+        Hub(hub::Hub),
 
-    /// Hugging Face models: download, import, export.
-    #[command(subcommand)]
-    Hub(hub::Hub),
+        /// Say what a file or folder holds.
+        ///
+        /// It may be a run, a laboratory, a model, a vocabulary, arrays, word vectors or language mean vectors.
+        Inspect(inspect::Inspect),
 
-    /// Say what a file or folder holds.
-    ///
-    /// It may be a run, a laboratory, a model, a vocabulary, arrays, word vectors or language mean vectors.
-    Inspect(inspect::Inspect),
+        /// Show, filter and export the results of studies.
+        Results(results::Results),
 
-    /// Show, filter and export the results of studies.
-    Results(results::Results),
+        /// Draw the papers' tables and figures from one's own results.
+        Report(report::Report),
 
-    /// Draw the papers' tables and figures from one's own results.
-    Report(report::Report),
+        /// Look at a run, a laboratory or any model in the browser.
+        Explore(explore::Explore),
 
-    /// Look at a run, a laboratory or any model in the browser.
-    Explore(explore::Explore),
+        /// Measure the speed of the engine on this machine.
+        #[command(subcommand)]
+        Bench(bench::Bench),
 
-    /// Measure the speed of the engine on this machine.
-    #[command(subcommand)]
-    Bench(bench::Bench),
+        /// Print shell completions.
+        Completions(completions::Completions),
 
-    /// Print shell completions.
-    Completions(completions::Completions),
-
-    /// Print the man page, or write one for each command.
-    Man(man::Man),
+        /// Print the man page, or write one for each command.
+        Man(man::Man),
+    }
 }
 
 /// The commands as `--help` lists them.
@@ -223,44 +196,6 @@ pub(crate) fn grouped(root: clap::Command) -> clap::Command {
     }
     // Not `{all-args}`, which lists the commands once more.
     root.help_template(help + &format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}"))
-}
-
-impl Command {
-    pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        match self {
-            Command::Demo(command) => command.run(),
-            Command::World(command) => command.run(),
-            Command::Vocab(command) => command.run(),
-            Command::Corpus(command) => command.run(),
-            Command::Pretrain(command) => command.run(),
-            Command::WordAlign(command) => command.run(),
-            Command::Transfer(command) => command.run(),
-            Command::Score(command) => command.run(),
-            Command::Encode(command) => command.run(),
-            Command::Words(command) => command.run(),
-            Command::Align(command) => command.run(),
-            Command::Retrieve(command) => command.run(),
-            Command::Mine(command) => command.run(),
-            Command::Neighbours(command) => command.run(),
-            Command::Map(command) => command.run(),
-            Command::Cka(command) => command.run(),
-            Command::Similarity(command) => command.run(),
-            Command::LanguageId(command) => command.run(),
-            Command::LanguageNeurons(command) => command.run(),
-            Command::Shift(command) => command.run(),
-            Command::Vectors(command) => command.run(),
-            Command::Study(command) => command.run(),
-            Command::Data(command) => command.run(),
-            Command::Hub(command) => command.run(),
-            Command::Inspect(command) => command.run(),
-            Command::Results(command) => command.run(),
-            Command::Report(command) => command.run(),
-            Command::Explore(command) => command.run(),
-            Command::Bench(command) => command.run(),
-            Command::Completions(command) => command.run(),
-            Command::Man(command) => command.run(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use lab::build::BuildCounts;
 use lab::export::{ExportFormat, ResultsSheet};
 use lab::record::Factors;
@@ -12,10 +12,10 @@ use lab::study::{Measurement, ONE_OFF, OWN_SCALE, OneOffOrigin};
 use serde_json::json;
 use terms::Scale;
 
-use super::record;
 use super::study_view::this_build;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use commands::record;
 
 const EXAMPLES: &str = "Examples:
   Everything, as a table:
@@ -140,13 +140,15 @@ impl AddNumber {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatName {
-    Table,
-    Csv,
-    Json,
-    Parquet,
-    Markdown,
+flag_values! {
+    /// The formats of results.
+    enum FormatName => ExportFormat {
+        Table,
+        Csv,
+        Json,
+        Parquet,
+        Markdown,
+    }
 }
 
 impl Results {
@@ -224,18 +226,6 @@ impl Results {
             seeds: self.seed.clone(),
             measures: self.measure.clone(),
             factors,
-        }
-    }
-}
-
-impl From<FormatName> for ExportFormat {
-    fn from(name: FormatName) -> Self {
-        match name {
-            FormatName::Table => ExportFormat::Table,
-            FormatName::Csv => ExportFormat::Csv,
-            FormatName::Json => ExportFormat::Json,
-            FormatName::Parquet => ExportFormat::Parquet,
-            FormatName::Markdown => ExportFormat::Markdown,
         }
     }
 }

@@ -14,8 +14,6 @@ use serde::Serialize;
 use serde_json::json;
 use terms::{Scale, Task};
 
-use super::models::open_device;
-use super::score::task_values;
 use super::study_cluster::{
     CANCEL_EXAMPLES, COLLECT_EXAMPLES, LabFlag, STATUS_EXAMPLES, STEP_EXAMPLES, SUBMIT_EXAMPLES,
     StepFlags, SubmitFlags,
@@ -26,6 +24,9 @@ use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
+use commands::models::open_device;
+use commands::score::task_values;
+use commands::texts::scales;
 
 const EXAMPLES: &str = "Examples:
   The built-in studies, and the steps of one of them:
@@ -257,13 +258,6 @@ fn given_model(text: &str) -> Result<(String, PathBuf), String> {
         }
         _ => Err("write NAME=DIR, such as mbert=bert-base-multilingual-cased".to_owned()),
     }
-}
-
-pub(super) fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
-    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-    let named = |scale: Scale| PossibleValue::new(scale.name()).help(scale.summary());
-    PossibleValuesParser::new(Scale::ALL.map(named))
-        .map(|name| name.parse().expect("one of the listed values"))
 }
 
 /// The steps of studies, as `study plan --json` prints them.

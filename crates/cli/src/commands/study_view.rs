@@ -14,12 +14,13 @@ use lab::study::{
 use terms::Scale;
 use train::pretrain::count_sentences;
 
-use super::models::open_device;
 use crate::failure::Failure;
-use crate::progress::Waiting;
-use crate::say::is_quiet;
+use commands::models::open_device;
+use commands::progress::Waiting;
+use commands::say::is_quiet;
 
-pub(super) fn this_build() -> Build {
+/// This build of the program.
+pub(crate) fn this_build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("ISOGLOSS_COMMIT").map(str::to_owned),

@@ -35,7 +35,7 @@ use tensor::Device;
 use terms::{RowCounts, interrupt};
 use text::RandomStreams;
 
-use crate::cka::{SimilarityInterval, check};
+use crate::cka::{SimilarityInterval, check, counts_of_arrays};
 use crate::search::Watch;
 use crate::{Error, Result};
 
@@ -208,6 +208,7 @@ pub struct SimilarityResult {
 pub fn similarity(
     x: &Stack,
     y: &Stack,
+    counts: Option<RowCounts>,
     config: &SimilarityConfig,
     device: &Device,
     watch: Watch<'_>,
@@ -229,7 +230,7 @@ pub fn similarity(
     }
     Ok(SimilarityResult {
         layers,
-        counts: RowCounts::all(x.rows()),
+        counts: counts.map_or_else(|| counts_of_arrays(x, y), Ok)?,
         dims: [x.dim(0), y.dim(0)],
         subsamples: draws.halves.len(),
         signature: signature(config, draws.halves.len()),

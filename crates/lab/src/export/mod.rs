@@ -7,9 +7,8 @@ mod aligned;
 mod csv;
 mod json;
 mod parquet;
-mod picture;
 
-pub use picture::{PictureError, colours, pdf, png};
+pub use ::draw::{PictureError, colours, pdf, png};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

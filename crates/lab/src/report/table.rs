@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use super::exhibit::{ReportTable, TableCell};
 use super::finding::signed;
-use crate::draw::data::quoted;
 use crate::draw::escaped;
 use crate::draw::figure::thousands;
+use crate::draw::quoted;
 use terms::Estimate;
 
 /// A table of more rows is opened by the reader.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use terms::{Scale, Task};
 
 use super::error::{Error, Result};
+use super::recipes::EVALUATIONS;
 use crate::record::{Factors, Record};
 use crate::report::Claim;
 
@@ -62,72 +63,24 @@ fn one_seed() -> Vec<u64> {
 pub enum StudyEvaluation {
     /// Zero-shot transfer of a task, which names it.
     Transfer(Task),
-    Retrieval,
-    /// Word translation after Procrustes alignment (Conneau et al. 2020, §5.1.1).
-    AlignWords,
-    /// Word translation between all of three or more languages, in one space.
-    AlignMany,
-    /// Tasks trained over one language's layer and tested on the other's, mapped (Conneau et al. 2020, §5.1.2).
-    AlignContexts,
-    /// CKA, layer by layer (Conneau et al. 2020, §5.2).
-    Similarity,
-    SimilarityMeasures,
-    /// Word translation without a map (Liu et al. 2020, §3).
-    WordRetrieval,
-    /// What a linear probe tells of the language, by layer.
-    LanguageId,
-    /// Language-specific neurons, and predictions without them (Tang et al. 2024).
-    LanguageNeurons,
-    /// Token translation by the difference of language mean vectors (Liu et al. 2020, §4.2).
-    Shift,
-    /// Zero-shot transfer with a shift (Liu et al. 2020, §4.3).
-    ShiftedTransfer,
-    /// Zero-shot transfer with some layers re-initialised before fine-tuning (Muller et al. 2021).
-    ReinitTransfer,
-    /// Words aligned from hidden states, by layer, against gold links (Jalili Sabet et al. 2020).
-    WordAlignment,
-    /// Translation pairs mined between texts of which some sentences have no translation (Artetxe and Schwenk 2019).
-    Mining,
+    /// Another evaluation, by its number in the list of them.
+    Other(usize),
 }
-
-/// The evaluations that are no tasks, by name.
-const EVALUATIONS: [(&str, StudyEvaluation); 14] = [
-    ("retrieval", StudyEvaluation::Retrieval),
-    ("align-words", StudyEvaluation::AlignWords),
-    ("align-many", StudyEvaluation::AlignMany),
-    ("align-contexts", StudyEvaluation::AlignContexts),
-    ("similarity", StudyEvaluation::Similarity),
-    ("similarity-measures", StudyEvaluation::SimilarityMeasures),
-    ("word-retrieval", StudyEvaluation::WordRetrieval),
-    ("language-id", StudyEvaluation::LanguageId),
-    ("language-neurons", StudyEvaluation::LanguageNeurons),
-    ("shift", StudyEvaluation::Shift),
-    ("shifted-transfer", StudyEvaluation::ShiftedTransfer),
-    ("reinit-transfer", StudyEvaluation::ReinitTransfer),
-    ("word-alignment", StudyEvaluation::WordAlignment),
-    ("mining", StudyEvaluation::Mining),
-];
 
 impl StudyEvaluation {
     pub(super) fn name(self) -> &'static str {
-        let named = |evaluation| EVALUATIONS.iter().find(|(_, one)| *one == evaluation);
         match self {
             StudyEvaluation::Transfer(task) => task.name(),
-            other => named(other).map_or("", |(name, _)| name),
+            StudyEvaluation::Other(number) => EVALUATIONS[number].name,
         }
     }
-}
 
-impl StudyEvaluation {
     /// Whether it trains a task, so that its results depend on the seed even of a model that is given.
     pub(super) fn is_finetuned(self) -> bool {
-        matches!(
-            self,
-            StudyEvaluation::Transfer(_)
-                | StudyEvaluation::AlignContexts
-                | StudyEvaluation::ShiftedTransfer
-                | StudyEvaluation::ReinitTransfer
-        )
+        match self {
+            StudyEvaluation::Transfer(_) => true,
+            StudyEvaluation::Other(number) => EVALUATIONS[number].is_finetuned,
+        }
     }
 }
 
@@ -135,11 +88,11 @@ impl TryFrom<String> for StudyEvaluation {
     type Error = String;
 
     fn try_from(name: String) -> std::result::Result<Self, String> {
-        let named = EVALUATIONS.iter().find(|(known, _)| *known == name);
+        let other = EVALUATIONS.iter().position(|known| known.name == name);
         let task = || name.parse().map(StudyEvaluation::Transfer);
-        named.map(|(_, evaluation)| *evaluation).map_or_else(task, Ok).map_err(|_: String| {
-            let tasks = Task::all().map(Task::name);
-            let known: Vec<_> = tasks.chain(EVALUATIONS.map(|(name, _)| name)).collect();
+        other.map(StudyEvaluation::Other).map_or_else(task, Ok).map_err(|_: String| {
+            let others = EVALUATIONS.iter().map(|other| other.name);
+            let known: Vec<_> = Task::all().map(Task::name).chain(others).collect();
             format!("there is no evaluation `{name}`; there are: {}", known.join(", "))
         })
     }
@@ -508,14 +461,12 @@ impl Study {
 
     /// Measures transfer of these tasks in place of the study's own.
     pub fn choose_tasks(&mut self, tasks: &[Task]) {
-        use StudyEvaluation::{AlignContexts, ReinitTransfer, ShiftedTransfer, Transfer};
-        let plain = |one: &StudyEvaluation| matches!(one, Transfer(_));
-        let of_tasks =
-            |one: &StudyEvaluation| matches!(one, AlignContexts | ShiftedTransfer | ReinitTransfer);
+        let plain = |one: &StudyEvaluation| matches!(one, StudyEvaluation::Transfer(_));
+        let of_tasks = |one: &StudyEvaluation| !plain(one) && one.is_finetuned();
         // A study whose evaluations have tasks of their own needs no plain transfer beside.
         if self.evaluate.iter().any(plain) || !self.evaluate.iter().any(of_tasks) {
             self.evaluate.retain(|one| !plain(one));
-            self.evaluate.extend(tasks.iter().copied().map(Transfer));
+            self.evaluate.extend(tasks.iter().copied().map(StudyEvaluation::Transfer));
         }
         self.tasks = tasks.to_vec();
     }
@@ -622,7 +573,7 @@ mod tests {
             };
             assert!(Study::KEYS.lines().any(set), "{key}");
         }
-        let names = Task::all().map(Task::name).chain(EVALUATIONS.map(|(name, _)| name));
+        let names = Task::all().map(Task::name).chain(EVALUATIONS.iter().map(|other| other.name));
         for name in names.chain(Scale::ALL.map(Scale::name)) {
             assert!(Study::KEYS.contains(name), "{name}");
         }

@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::result::Result as StdResult;
 
+use commands::mine::Mine;
+use commands::request::Request as _;
+use commands::texts::ColumnsFlag;
 use terms::{Scale, Task, iso639_3};
+use text::TsvColumns;
 
 use super::altered::{AlteredText, COPY, tatoeba_file};
 use super::error::{Error, Result};
@@ -43,18 +47,23 @@ impl ParallelFiles {
         Self::Sides { target: vec![target], source: vec![source], columns: None }
     }
 
-    /// The words of a flag for both sides, which are of these languages.
-    pub(super) fn flags(&self, flag: &str, (target, source): (&str, &str)) -> Vec<CommandArg> {
-        let named = |language: &str, file: &CommandArg| -> [CommandArg; 2] {
-            [flag.into(), file.clone().after(&format!("{language}="))]
-        };
+    /// The files of both sides, each with its language; the sides are of these.
+    pub(super) fn named(&self, (target, source): (&str, &str)) -> Vec<(String, String)> {
         match self {
             Self::Sides { target: of_target, source: of_source, .. } => {
-                let targets = of_target.iter().flat_map(|file| named(target, file));
-                targets.chain(of_source.iter().flat_map(|file| named(source, file))).collect()
+                let targets = of_target.iter().map(|file| (target.to_owned(), file.held()));
+                let sources = of_source.iter().map(|file| (source.to_owned(), file.held()));
+                targets.chain(sources).collect()
             }
-            Self::Columns(file) => named(&format!("{source}-{target}"), file).into(),
+            Self::Columns(file) => vec![(format!("{source}-{target}"), file.held())],
         }
+    }
+
+    /// The words of a flag for both sides, which are of these languages.
+    pub(super) fn flags(&self, flag: &str, languages: (&str, &str)) -> Vec<CommandArg> {
+        let word = |(language, file)| CommandArg::of_word(format!("{language}={file}"));
+        let named = self.named(languages).into_iter();
+        named.flat_map(|one| [flag.into(), word(one)]).collect()
     }
 
     /// The models of the target and of the source in the order of the sides.
@@ -63,6 +72,15 @@ impl ParallelFiles {
             Self::Sides { .. } => [target, source],
             Self::Columns(_) => [source, target],
         }
+    }
+
+    /// In which columns the sentences of tab-separated files are.
+    pub(super) fn column_flag(&self) -> ColumnsFlag {
+        let columns = match self {
+            Self::Sides { columns: Some(columns), .. } => columns.parse().expect("ours"),
+            _ => TsvColumns::default(),
+        };
+        ColumnsFlag { columns }
     }
 
     /// The words that say in which columns the sentences of tab-separated files are.
@@ -721,19 +739,17 @@ impl LanguageData {
 
     /// Two texts to mine pairs from, as flags of `mine`: a world's training sentences in both languages, which are the gold
     /// pairs, and beside them sentences that only one of the two has.
-    pub(super) fn mined_text(&self, target: &str) -> StdResult<Vec<CommandArg>, String> {
+    pub(super) fn mined_text(&self, target: &str) -> StdResult<Mine, String> {
         let (text, _) = self.linked_text(target)?;
         let folder = self.world().expect("gold links are a world's");
         let source = self.source.as_str();
-        let mut flags: Vec<CommandArg> = Vec::new();
-        for (language, part) in
-            [(source, "train"), (source, "dev"), (target, "train"), (target, "test")]
-        {
+        let named = |(language, part): (&str, &str)| {
             let file = folder.join(&format!("parallel/{part}.{language}.txt"));
-            flags.extend(["--text".into(), file.after(&format!("{language}="))]);
-        }
-        flags.extend(["--gold".into(), text]);
-        Ok(flags)
+            (language.to_owned(), file.held())
+        };
+        let parts = [(source, "train"), (source, "dev"), (target, "train"), (target, "test")];
+        let texts = parts.map(named).into();
+        Ok(Mine { texts, gold: Some(text.held()), ..Mine::unset() })
     }
 
     /// Real parallel text to align words in, as words of `word-align`: a file of pairs where there is one, else XNLI's

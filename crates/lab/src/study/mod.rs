@@ -8,7 +8,6 @@ mod altered;
 pub mod cluster;
 mod cost;
 mod error;
-mod extraction;
 mod file;
 mod laboratory;
 mod materials;
@@ -27,8 +26,8 @@ mod sizes;
 mod step;
 mod systems;
 
+pub use commands::measured::{Extractor, Measurement, StepResults, TextSample};
 pub use error::{Error, Result};
-pub use extraction::{Extraction, Extractor, Measurement, StepResults, TextSample};
 pub use file::{
     InventedLanguages, LanguageAlteration, RealLanguages, ScaleSettings, Study, StudyEvaluation,
     System, SystemKind,
@@ -37,9 +36,8 @@ pub use laboratory::{Laboratory, PlanStatus, shell_line};
 pub use materials::{TEST_COLUMNS, xnli_languages};
 pub use one_off::{ONE_OFF, OWN_SCALE, OneOffOrigin};
 pub use pack::{PackSummary, UnpackSummary, pack, unpack};
-pub use plan::StudyPlan;
+pub use plan::{Extraction, StudyPlan};
 pub use pool::{PooledStep, StepPool};
-pub use recipes::translating_layer;
 pub use revision::{COMMANDS, RENAMED, RenamedFlag, StepCommand};
 pub use run::{Collected, RunOptions, StepOutcome, StudyObserver, collect, run};
 pub use sizes::SentenceCounter;

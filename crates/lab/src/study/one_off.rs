@@ -9,11 +9,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use super::error::{Error, Result};
-use super::extraction::{Extractor, Measurement, StepResults, TextSample};
 use super::laboratory::Laboratory;
 use crate::build::Build;
 use crate::record::{Factors, Origin, Record, TextRecord};
 use crate::store::StepFiling;
+use commands::measured::{Extractor, Measurement, StepResults, TextSample};
 
 /// The study that results of single commands belong to, where no other is named.
 pub const ONE_OFF: &str = "one-off";

@@ -3,10 +3,11 @@
 use std::rc::Rc;
 use std::result::Result as StdResult;
 
+use commands::measured::{Extractor, Factors, Mismatch, StepResults};
+use serde_json::Value;
 use terms::{Scale, Task};
 
 use super::error::{Error, Result};
-use super::extraction::{Extraction, Extractor};
 use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind};
 use super::materials::{LanguageData, ParallelFiles};
 use super::recipes;
@@ -14,7 +15,35 @@ use super::settings::StudySettings;
 use super::sizes::{CorpusSizes, SentenceCounter};
 use super::step::{CommandArg, StepDraft, StepId, StepList, StudyStep};
 use super::systems::{PlannedSystem, common_positions};
-use crate::record::Factors;
+
+/// What is extracted from a step's result, and the factors of its records.
+pub struct Extraction {
+    /// The step.
+    pub step: StepId,
+    /// How its result is read.
+    pub extractor: Extractor,
+    /// The seed that the records belong to.
+    pub seed: u64,
+    /// What the records depend on; the extractor adds more.
+    pub factors: Factors,
+}
+
+impl Extraction {
+    /// What it measures, and on which languages its step (this one) does so, whatever the step's key: with study, scale and seed
+    /// the identity of its records, which are replaced together.
+    pub fn slot(&self, step: &StudyStep) -> String {
+        let reader = format!("{:?}", self.extractor).replace(['{', '}', '"', ','], "");
+        let factors = self.factors.iter().map(|(name, level)| format!("{name}={level}"));
+        let words = reader.split_whitespace().map(str::to_owned).chain(factors);
+        let words = words.chain(step.paired().into_iter().map(str::to_owned));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Extracts records from a result; the error names the field that is missing or wrong.
+    pub fn read(&self, result: &Value) -> StdResult<StepResults, Mismatch> {
+        self.extractor.read(result, &self.factors)
+    }
+}
 
 /// The steps of a study and what is extracted from them.
 pub struct StudyPlan {
@@ -378,37 +407,12 @@ impl EvaluationContext<'_> {
                 continue;
             }
             let before = (planner.extractions.len(), planner.left_out);
-            match evaluation {
+            match *evaluation {
                 StudyEvaluation::Transfer(task) => {
-                    recipes::transfer(planner, scene, system, made, *task)?;
+                    recipes::transfer(planner, scene, system, made, task)?;
                 }
-                StudyEvaluation::Retrieval => recipes::retrieval(planner, scene, system, made)?,
-                StudyEvaluation::AlignWords => recipes::align_words(planner, scene, system, made)?,
-                StudyEvaluation::AlignMany => recipes::align_many(planner, scene, system, made)?,
-                StudyEvaluation::AlignContexts => {
-                    recipes::align_contexts(planner, scene, system, made)?
-                }
-                StudyEvaluation::Similarity => recipes::similarity(planner, scene, system, made)?,
-                StudyEvaluation::SimilarityMeasures => {
-                    recipes::similarity_measures(planner, scene, system, made)?;
-                }
-                StudyEvaluation::WordRetrieval => {
-                    recipes::word_retrieval(planner, scene, system, made)?
-                }
-                StudyEvaluation::LanguageId => recipes::language_id(planner, scene, system, made)?,
-                StudyEvaluation::LanguageNeurons => {
-                    recipes::language_neurons(planner, scene, system, made)?;
-                }
-                StudyEvaluation::Shift => recipes::shift(planner, scene, system, made)?,
-                StudyEvaluation::ShiftedTransfer => {
-                    recipes::shifted_transfer(planner, scene, system, made)?;
-                }
-                StudyEvaluation::ReinitTransfer => {
-                    recipes::reinit_transfer(planner, scene, system, made)?;
-                }
-                StudyEvaluation::Mining => recipes::mining(planner, scene, system, made)?,
-                StudyEvaluation::WordAlignment => {
-                    recipes::word_alignment(planner, scene, system, made)?;
+                StudyEvaluation::Other(number) => {
+                    (recipes::EVALUATIONS[number].plan)(planner, scene, system, made)?;
                 }
             }
             // Where a file was missing, a line says so already, perhaps since an earlier system.
@@ -428,9 +432,10 @@ impl EvaluationContext<'_> {
 mod tests {
     use std::path::Path;
 
+    use commands::measured::Measurement;
+
     use super::*;
     use crate::build::Build;
-    use crate::study::extraction::Measurement;
     use crate::study::file::RealLanguages;
     use crate::study::laboratory::Laboratory;
     use crate::study::one_off::OneOffOrigin;
@@ -955,8 +960,8 @@ mod tests {
         data(folder.path(), ["en", "fr"]);
         let mut study = Study { seeds: vec![1], ..real(folder.path(), "anchors") };
         study.evaluate = vec![
-            StudyEvaluation::Retrieval,
-            StudyEvaluation::AlignWords,
+            StudyEvaluation::try_from("retrieval".to_owned()).unwrap(),
+            StudyEvaluation::try_from("align-words".to_owned()).unwrap(),
             StudyEvaluation::Transfer(Task::Ner),
         ];
         let file = |name: &str| folder.path().join(name);

@@ -5,6 +5,14 @@
 //! by one whenever the same input gives other results**, be it by a changed algorithm, default or format.
 //! `crates/cli/tests/revisions.rs` compares each command with fixed results and fails when that was forgotten.
 
+use commands::align::Words;
+use commands::cka::Cka;
+use commands::language_id::LanguageId;
+use commands::language_neurons::LanguageNeurons;
+use commands::mine::Mine;
+use commands::request::Request;
+use commands::retrieve::Retrieve;
+use commands::similarity::Similarity;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -25,22 +33,22 @@ pub struct StepCommand {
 pub const COMMANDS: [StepCommand; 26] = [
     StepCommand { verb: "align contexts", revision: 2, device: true, threads: true },
     StepCommand { verb: "align many", revision: 2, device: true, threads: true },
-    StepCommand { verb: "align words", revision: 2, device: true, threads: true },
-    StepCommand { verb: "cka", revision: 2, device: true, threads: true },
+    StepCommand::on_device::<Words>(),
+    StepCommand::on_device::<Cka>(),
     StepCommand { verb: "corpus alter", revision: 1, device: false, threads: true },
     StepCommand { verb: "corpus exclude", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus filter", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus paraphrases", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus prepare", revision: 1, device: false, threads: true },
-    StepCommand { verb: "language-id", revision: 3, device: true, threads: true },
-    StepCommand { verb: "language-neurons", revision: 1, device: true, threads: true },
-    StepCommand { verb: "mine", revision: 2, device: true, threads: true },
+    StepCommand::on_device::<LanguageId>(),
+    StepCommand::on_device::<LanguageNeurons>(),
+    StepCommand::on_device::<Mine>(),
     StepCommand { verb: "pretrain", revision: 2, device: true, threads: true },
-    StepCommand { verb: "retrieve", revision: 2, device: true, threads: true },
+    StepCommand::on_device::<Retrieve>(),
     StepCommand { verb: "shift means", revision: 1, device: true, threads: true },
     StepCommand { verb: "shift sweep", revision: 3, device: true, threads: true },
     StepCommand { verb: "shift translate", revision: 1, device: true, threads: true },
-    StepCommand { verb: "similarity", revision: 2, device: true, threads: true },
+    StepCommand::on_device::<Similarity>(),
     StepCommand { verb: "transfer", revision: 4, device: true, threads: true },
     StepCommand { verb: "vectors glove", revision: 2, device: false, threads: true },
     StepCommand { verb: "vectors word2vec", revision: 2, device: false, threads: true },
@@ -64,6 +72,11 @@ pub struct RenamedFlag {
 pub const RENAMED: &[RenamedFlag] = &[];
 
 impl StepCommand {
+    /// The command of a request, which takes `--device` and `--threads`.
+    const fn on_device<R: Request>() -> Self {
+        Self { verb: R::NAME, revision: R::REVISION, device: true, threads: true }
+    }
+
     /// The command of a verb.
     ///
     /// # Panics

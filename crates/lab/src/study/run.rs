@@ -17,9 +17,9 @@ use files::sealed;
 
 use super::cluster::Holder;
 use super::error::{Error, Result};
-use super::extraction::{Extraction, Measurement, TextSample};
 use super::laboratory::{LOG, Laboratory, PlanCosts, RESULT, STEP};
 use super::memory;
+use super::plan::Extraction;
 use super::plan::StudyPlan;
 use super::pool::{PooledStep, StepPool};
 use super::runner::{CommandEnd, StepRunner};
@@ -27,6 +27,7 @@ use super::step::{StepId, StudyStep};
 use crate::build::Build;
 use crate::record::{Origin, Record, TextRecord};
 use crate::store::{StepFiling, Store};
+use commands::measured::{Measurement, TextSample};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepOutcome {

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use terms::Scale;
 
 use super::error::{Error, Result};
-use super::extraction::Extraction;
 use super::file::{Study, System, SystemKind};
 use super::laboratory::Laboratory;
 use super::materials::LanguageData;
+use super::plan::Extraction;
 use super::plan::StudyPlan;
 use super::step::{StepList, StudyStep};
 use super::systems::common_positions;

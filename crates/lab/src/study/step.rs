@@ -12,6 +12,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use commands::request::Request;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Error, Result};
@@ -28,6 +29,9 @@ pub const REPEATABLE: &str = "corpus prepare";
 
 /// How many settings of a grid `transfer` trains side by side on a GPU by itself.
 const SETTINGS_AT_A_TIME: usize = 8;
+
+/// What stands before a path of a plan in the value of a flag.
+const HELD: char = '\u{1}';
 
 /// The number of a step in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,6 +86,24 @@ impl CommandArg {
             ArgPath::OfStep(step, path) => ArgPath::OfStep(*step, under(path)),
         };
         Self { text: self.text.clone(), path }
+    }
+
+    /// Its path as a request holds it, in which a step that makes it is no folder yet.
+    pub(super) fn held(&self) -> String {
+        let path = serde_json::to_string(&self.path).expect("names are text");
+        format!("{HELD}{path}")
+    }
+
+    /// The same as a path.
+    pub(super) fn path(&self) -> PathBuf {
+        self.held().into()
+    }
+
+    /// A word of a request, which may hold a path.
+    pub(super) fn of_word(word: String) -> Self {
+        let Some((text, path)) = word.split_once(HELD) else { return word.into() };
+        let path = serde_json::from_str(path).expect("it was held by a request");
+        Self { text: text.to_owned(), path }
     }
 
     /// The text before its path, or all of it.
@@ -307,6 +329,13 @@ impl StepDraft {
         }
     }
 
+    /// A request that a command is to carry out.
+    pub fn of<R: Request>(request: &R, name: impl Into<String>) -> Self {
+        let args = request.words().into_iter().map(CommandArg::of_word).collect();
+        Self { args, ..Self::new(R::NAME, name) }
+    }
+
+    /// Adds one word.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<CommandArg>) -> Self {
         self.args.push(arg.into());

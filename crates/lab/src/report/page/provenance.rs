@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::figures::files;
 use crate::build::BuildCounts;
-use crate::draw::data::quoted;
 use crate::draw::escaped;
+use crate::draw::quoted;
 use crate::record::{Origin, Record};
 use crate::report::table::grouped;
 use crate::report::{SectionResults, left_out};

@@ -11,7 +11,7 @@ use crate::draw::{Chart, DotRow, Figure};
 use crate::report::data::{FactorFilter, SettingView, at_main_layers};
 use crate::report::exhibit::CaptionedItem;
 use crate::report::observations::SeedSample;
-use crate::study::translating_layer;
+use crate::spaces::translating_layer;
 
 const SYSTEMS: [&str; 2] = ["bilingual", "untrained"];
 

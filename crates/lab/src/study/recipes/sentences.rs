@@ -1,15 +1,25 @@
 //! Parallel sentences: retrieval, and similarity of layers.
 
+use std::path::PathBuf;
 use std::rc::Rc;
+
+use commands::cka::Cka;
+use commands::language_id::LanguageId;
+use commands::language_neurons::LanguageNeurons;
+use commands::models::{Layers, ParallelTextFlags};
+use commands::request::Request as _;
+use commands::retrieve::Retrieve;
+use commands::similarity::Similarity;
+use commands::texts::{ColumnsFlag, RowFlags};
 
 use super::{two_languages, two_runs};
 use crate::study::error::Result;
-use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::materials::ParallelFiles;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
+use commands::measured::Extractor;
 
 /// Plans sentence retrieval; none where files are missing.
 fn retrieve(
@@ -22,17 +32,16 @@ fn retrieve(
     let test = scene.comparable(planner, (target, "length (retrieval)"), test)?;
     let Some(test) = test else { return Ok(None) };
     let languages = (from.language.as_str(), to.language.as_str());
-    let [first, second] = test.models(from, to);
-    let mut draft = StepDraft::new("retrieve", scene.name(&format!("retrieve, {target}"), system))
-        .flag("--model", first.folder.clone())
-        .flag("--model", second.folder.clone())
-        .args(test.flags("--parallel", languages));
+    let mut request = Retrieve { text: in_models(&test, from, to), ..Retrieve::unset() };
     // Without other sentences there is no map, and the rest can be measured all the same.
     let train = scene.materials.train_sentences(target);
+    request.text.columns = ColumnsFlag::default();
     if let Some(train) = scene.comparable(planner, (target, "length (map)"), train)? {
-        draft = draft.args(train.flags("--train", languages)).args(train.columns());
+        request.train = train.named(languages);
+        request.text.columns = train.column_flag();
     }
-    planner.add(draft).map(Some)
+    let name = scene.name(&format!("retrieve, {target}"), system);
+    planner.add(StepDraft::of(&request, name)).map(Some)
 }
 
 pub(in crate::study) fn retrieval(
@@ -50,22 +59,18 @@ pub(in crate::study) fn retrieval(
     Ok(())
 }
 
-/// A command that compares the layers of two encoders on parallel sentences; none where files are missing.
-fn comparison(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    (verb, name): (&str, String),
-    (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
-) -> Result<Option<StepDraft>> {
-    let Some(sentences) = compared(planner, scene, target)? else { return Ok(None) };
-    let [first, second] = sentences.models(from, to);
-    let languages = (from.language.as_str(), to.language.as_str());
-    let draft = StepDraft::new(verb, name)
-        .flag("--model", first.folder.clone())
-        .flag("--model", second.folder.clone())
-        .args(sentences.flags("--parallel", languages))
-        .args(sentences.columns());
-    Ok(Some(draft))
+/// Parallel sentences through the encoders of their languages.
+fn in_models(
+    sentences: &ParallelFiles,
+    from: &PlannedEncoder,
+    to: &PlannedEncoder,
+) -> ParallelTextFlags {
+    ParallelTextFlags {
+        models: sentences.models(from, to).map(|run| run.folder.path()).into(),
+        parallel: sentences.named((&from.language, &to.language)),
+        columns: sentences.column_flag(),
+        rows: RowFlags::default(),
+    }
 }
 
 /// The sentences whose hidden states are compared; none where files are missing.
@@ -87,10 +92,11 @@ pub(in crate::study) fn similarity_measures(
 ) -> Result<()> {
     for target in &scene.materials.targets {
         let Some((from, to)) = two_runs(made, scene, target) else { continue };
-        let name = ("similarity", scene.name(&format!("similarity, {target}"), system));
-        let draft = comparison(planner, scene, name, (target, from, to))?;
-        let Some(draft) = draft else { continue };
-        let step = planner.add(draft.flag("--subsamples", "0"))?;
+        let Some(sentences) = compared(planner, scene, target)? else { continue };
+        let mut request = Similarity { subsamples: 0, ..Similarity::unset() };
+        request.sides.text = in_models(&sentences, from, to);
+        let name = scene.name(&format!("similarity, {target}"), system);
+        let step = planner.add(StepDraft::of(&request, name))?;
         let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
         planner.read(step, Extractor::Measures, scene.seed, factors);
     }
@@ -104,8 +110,11 @@ pub(in crate::study) fn language_id(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    let of = |target: &str| ("language-id", format!("language-ID, {target}"));
-    of_both_languages(planner, scene, system, made, (of, Extractor::LanguageId))
+    let draft = |target: &str, model: PathBuf, texts, columns| {
+        let request = LanguageId { model: Some(model), texts, columns, ..LanguageId::unset() };
+        StepDraft::of(&request, scene.name(&format!("language-ID, {target}"), system))
+    };
+    of_both_languages(planner, scene, system, made, (draft, Extractor::LanguageId))
 }
 
 /// Language-specific neurons of one encoder, and its predictions without them.
@@ -115,8 +124,11 @@ pub(in crate::study) fn language_neurons(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    let of = |target: &str| ("language-neurons", format!("language-specific neurons, {target}"));
-    of_both_languages(planner, scene, system, made, (of, Extractor::LanguageNeurons))
+    let draft = |target: &str, model: PathBuf, texts, columns| {
+        let request = LanguageNeurons { model, texts, columns, ..LanguageNeurons::unset() };
+        StepDraft::of(&request, scene.name(&format!("language-specific neurons, {target}"), system))
+    };
+    of_both_languages(planner, scene, system, made, (draft, Extractor::LanguageNeurons))
 }
 
 /// A command about the translated sentences of two languages in one encoder; two encoders would differ anyway.
@@ -125,7 +137,10 @@ fn of_both_languages(
     scene: &EvaluationContext<'_>,
     system: &System,
     made: &PlannedSystem,
-    (verb_and_name, extractor): (impl Fn(&str) -> (&'static str, String), Extractor),
+    (draft, extractor): (
+        impl Fn(&str, PathBuf, Vec<(String, String)>, ColumnsFlag) -> StepDraft,
+        Extractor,
+    ),
 ) -> Result<()> {
     if !matches!(made, PlannedSystem::Encoders { one: true, .. }) {
         return Ok(());
@@ -134,12 +149,8 @@ fn of_both_languages(
         let Some((from, to)) = two_languages(made, scene, target) else { continue };
         let Some(sentences) = compared(planner, scene, target)? else { continue };
         let languages = (from.language.as_str(), to.language.as_str());
-        let (verb, name) = verb_and_name(target);
-        let draft = StepDraft::new(verb, scene.name(&name, system))
-            .flag("--model", from.folder.clone())
-            .args(sentences.flags("--text", languages))
-            .args(sentences.columns());
-        let step = planner.add(draft)?;
+        let (texts, columns) = (sentences.named(languages), sentences.column_flag());
+        let step = planner.add(draft(target, from.folder.path(), texts, columns))?;
         let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
         planner.read(step, extractor.clone(), scene.seed, factors);
     }
@@ -155,15 +166,16 @@ pub(in crate::study) fn similarity(
 ) -> Result<()> {
     for target in &scene.materials.targets {
         let Some((from, to)) = two_runs(made, scene, target) else { continue };
-        let name = ("cka", scene.name(&format!("CKA, {target}"), system));
-        let draft = comparison(planner, scene, name, (target, from, to))?;
-        let Some(mut draft) = draft else { continue };
+        let Some(sentences) = compared(planner, scene, target)? else { continue };
+        let mut request = Cka::unset();
+        request.sides.text = in_models(&sentences, from, to);
         if !scene.materials.is_paraphrased()
             && let Some(found) = retrieve(planner, scene, system, (target, from, to))?
         {
-            draft = draft.flag("--curve", StepList::made(found, "result.json"));
+            request.curve = Some(StepList::made(found, "result.json").path());
         }
-        let step = planner.add(draft)?;
+        let name = scene.name(&format!("CKA, {target}"), system);
+        let step = planner.add(StepDraft::of(&request, name))?;
         let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
         planner.read(step, Extractor::Similarity, scene.seed, factors);
     }
@@ -181,18 +193,16 @@ pub(in crate::study) fn mining(
     let PlannedSystem::Encoders { one: true, layers, .. } = made else { return Ok(()) };
     for target in &scene.materials.targets {
         let Some((_, run)) = two_languages(made, scene, target) else { continue };
-        let Some(texts) = planner.found(scene.materials.mined_text(target)) else { continue };
+        let Some(mut texts) = planner.found(scene.materials.mined_text(target)) else { continue };
+        texts.models = vec![run.folder.path()];
+        texts.center = true;
+        texts.out = CommandArg::here("pairs.tsv").path();
         for layer in scene.chosen_layers(*layers) {
-            let (layer, pair) = (layer.to_string(), scene.materials.pair(target));
+            let (number, pair) = (layer.to_string(), scene.materials.pair(target));
             let name = scene.name(&format!("mine, layer {layer}, {target}"), system);
-            let draft = StepDraft::new("mine", name)
-                .flag("--model", run.folder.clone())
-                .args(texts.clone())
-                .flag("--layers", &*layer)
-                .arg("--center")
-                .flag("--out", CommandArg::here("pairs.tsv"));
-            let step = planner.add(draft)?;
-            let factors = scene.factors(system, &[("pair", &pair), ("layer", &layer)]);
+            texts.layers = Some(Layers::one(layer));
+            let step = planner.add(StepDraft::of(&texts, name))?;
+            let factors = scene.factors(system, &[("pair", &pair), ("layer", &number)]);
             planner.read(step, Extractor::Mining, scene.seed, factors);
         }
     }

@@ -1,19 +1,15 @@
 //! Token translation by the difference of two languages' mean vectors (Liu et al. 2020).
 
+use draw::spaces::translating_layer;
 use terms::Scale;
 
 use super::sentences::compared;
 use crate::study::error::Result;
-use crate::study::extraction::Extractor;
 use crate::study::file::{System, SystemKind};
 use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
-
-/// The layer of the example translations: that of Liu et al. 2020, the tenth of twelve.
-pub fn translating_layer(depth: usize) -> usize {
-    depth * 5 / 6
-}
+use commands::measured::Extractor;
 
 /// The kinds of shift that are compared: the mean difference of Liu et al. 2020 and, of encoders trained here, others.
 fn kinds(system: &System) -> &'static [&'static str] {

@@ -7,12 +7,12 @@ use super::shift::means;
 use super::two_languages;
 use crate::record::Factors;
 use crate::study::error::Result;
-use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::materials::{TaskFiles, TaskUse};
 use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
+use commands::measured::Extractor;
 
 /// The layer at which the target is shifted, the sixth of twelve in Liu et al. 2020; it and all below are frozen.
 fn shift_layer(depth: usize) -> usize {

@@ -1,13 +1,17 @@
 //! Word translation, after Procrustes alignment and without a map.
 
+use commands::align::{Init, Retrieval, Words};
+use commands::models::Normalize;
+use commands::request::Request as _;
+
 use super::two_languages;
 use crate::study::error::Result;
-use crate::study::extraction::Extractor;
 use crate::study::file::{System, SystemKind};
 use crate::study::materials::WordDictionaries;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem, words_of};
+use commands::measured::Extractor;
 
 /// Plans the contextual vectors of a language's words, averaged, at every layer.
 fn word_means(
@@ -183,6 +187,16 @@ struct WordSpaces<'a> {
     common: Option<[CommandArg; 2]>,
 }
 
+/// The words of a dictionary looked up in vectors of a target and of the source.
+fn looked_up([from, to]: [&CommandArg; 2], test: &CommandArg, reversed: bool) -> Words {
+    let mut request = Words::unset();
+    request.source = from.path();
+    request.target = Some(to.path());
+    request.test_dictionary = Some(test.path());
+    request.reversed = reversed;
+    request
+}
+
 /// Learns and tests a map, over each vocabulary.
 fn align(
     planner: &mut StudyPlanner<'_>,
@@ -196,19 +210,13 @@ fn align(
     for common in std::iter::once(None).chain(common.as_ref().map(Some)) {
         let vocabulary = if common.is_some() { "common" } else { "own" };
         let name = scene.name(&format!("align words{at}, {vocabulary} vocabulary"), system);
-        let mut draft = StepDraft::new("align words", name)
-            .flag("--source", from.clone())
-            .flag("--target", to.clone())
-            .flag("--dictionary", train.clone())
-            .flag("--test-dictionary", test.clone());
-        if *reversed {
-            draft = draft.arg("--reversed");
-        }
+        let mut request = looked_up([from, to], test, *reversed);
+        request.dictionary = Some(train.path());
         if let Some([source, target]) = common {
-            draft =
-                draft.flag("--source-words", source.clone()).flag("--target-words", target.clone());
+            request.source_words = Some(source.path());
+            request.target_words = Some(target.path());
         }
-        let step = planner.add(draft)?;
+        let step = planner.add(StepDraft::of(&request, name))?;
         let mut more =
             vec![("pair", pair.as_str()), ("retrieval", "csls"), ("vocabulary", vocabulary)];
         more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
@@ -234,17 +242,11 @@ pub(in crate::study) fn word_retrieval(
         let middle = files.len() / 2;
         let Some((_, from, to)) = files.into_iter().nth(middle) else { continue };
         let name = scene.name(&format!("word retrieval, {target}"), system);
-        let mut draft = StepDraft::new("align words", name)
-            .flag("--source", from)
-            .flag("--target", to)
-            .flag("--init", "none")
-            .flag("--normalize", "none")
-            .flag("--retrieval", "nn")
-            .flag("--test-dictionary", test);
-        if reversed {
-            draft = draft.arg("--reversed");
-        }
-        let step = planner.add(draft)?;
+        let mut request = looked_up([&from, &to], &test, reversed);
+        request.init = Some(Init::None);
+        request.normalize = vec![Normalize::None];
+        request.retrieval = Retrieval::Nn;
+        let step = planner.add(StepDraft::of(&request, name))?;
         let pair = scene.materials.pair(target);
         let factors = scene.factors(system, &[("language", target), ("pair", &pair)]);
         planner.read(step, Extractor::WordRetrieval, scene.seed, factors);
