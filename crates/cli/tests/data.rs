@@ -107,7 +107,7 @@ fn inference_pairs_are_taken_from_their_archives() {
         ],
     );
     let get = "data get xnli --lang fr --from XNLI-1.0.zip --out d";
-    refused(folder, &get, 2, &["CC BY-NC 4.0 (no commercial use)", "--accept"]);
+    refused(folder, get, 2, &["CC BY-NC 4.0 (no commercial use)", "--accept"]);
     let printed = done(folder, &format!("{get} --accept"));
     let text = fs::read_to_string(folder.join("d/xnli/dev-fr.tsv")).unwrap();
     assert_eq!(text, "Non !\tOui.\tentailment\nBon.\tOui.\tneutral\n");
@@ -120,7 +120,7 @@ fn inference_pairs_are_taken_from_their_archives() {
     is_read(folder, "nli", "d/xnli/test-fr.tsv");
     // German was not in it; nothing half-made is left.
     let german = "data get xnli --accept --lang de --from XNLI-1.0.zip --out d";
-    refused(folder, &german, 1, &["XNLI-1.0.zip!XNLI-1.0/xnli.dev.jsonl: holds nothing of `de`"]);
+    refused(folder, german, 1, &["XNLI-1.0.zip!XNLI-1.0/xnli.dev.jsonl: holds nothing of `de`"]);
     let left = fs::read_dir(folder.join("d/xnli")).unwrap().count();
     assert_eq!(left, 2);
 
@@ -291,7 +291,7 @@ fn what_does_not_come_is_explained() {
     }
     done(folder, "data get tatoeba --lang fr --out d --from hand");
     let one = "data get tatoeba --lang de --out d --from hand/tatoeba.fra-eng.fra";
-    refused(folder, &one, 2, &["tatoeba.deu-eng.deu is not among", "give a folder with"]);
+    refused(folder, one, 2, &["tatoeba.deu-eng.deu is not among", "give a folder with"]);
     // A file whose checksum is known is held against it.
     let server = Server::start(|asked| Answer::file(asked, b"no such zip", "one"));
     let get = format!("data get xnli --accept --lang fr --mirror {} --out d", server.address);
@@ -317,24 +317,24 @@ fn error_pages_are_refused() {
         ("the le\nAccess is denied\n", "en-fr.0-5000.txt:2: `Access is denied` is no word"),
     ] {
         dictionaries.iter().for_each(|name| hold(&format!("{name}.txt"), text));
-        refused(folder, &muse, 1, &[expected]);
+        refused(folder, muse, 1, &[expected]);
         assert!(!folder.join("d/muse/en-fr.0-5000.txt").exists());
     }
     assert!(!folder.join("d/receipts/muse.json").exists());
     dictionaries.iter().for_each(|name| hold(&format!("{name}.txt"), "the le\n"));
-    assert_eq!(done(folder, &muse)["files"].as_array().unwrap().len(), 5);
+    assert_eq!(done(folder, muse)["files"].as_array().unwrap().len(), 5);
     // Two sides of a text have as many lines.
     hold("tatoeba.fra-eng.fra", "Un.\nDeux.\n");
     hold("tatoeba.fra-eng.eng", "One.\n");
     refused(
         folder,
-        &sides,
+        sides,
         1,
         &["fra-eng.eng: has 1 lines and d/tatoeba/tatoeba.fra-eng.fra has 2"],
     );
     assert!(!folder.join("d/tatoeba/tatoeba.fra-eng.eng").exists());
     hold("tatoeba.fra-eng.eng", "One.\nTwo.");
-    done(folder, &sides);
+    done(folder, sides);
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn nobody_elses_file_is_touched_in_any_folder() {
     ran(folder, fresh);
     all.iter().for_each(|folder| found_again(folder));
     let run = steps(&folder.join("lab")).into_iter().map(|step| step.join("run"));
-    let run = run.filter(|run| run.is_dir()).last().unwrap();
+    let run = run.filter(|run| run.is_dir()).next_back().unwrap();
     plant(&run.join("probes"));
     let output = self::run(folder, fresh);
     let errors = String::from_utf8_lossy(&output.stderr);

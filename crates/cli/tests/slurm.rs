@@ -107,7 +107,7 @@ fn running_training(cluster: &Cluster, folder: &Path, lab: &str) -> String {
         // As long as nothing is there to be stopped, the signal would come too early.
         found = job.filter(|job| {
             let listed = "--noheader --array --states=R --format=%i";
-            slurm(cluster, "squeue", &listed).lines().any(|line| line == job)
+            slurm(cluster, "squeue", listed).lines().any(|line| line == job)
         });
         found.is_some()
     });
@@ -123,7 +123,7 @@ fn interrupt_training(cluster: &Cluster, folder: &Path, interrupt: impl Fn(&str)
         interrupt(&job);
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(4) {
-            if slurm(cluster, "squeue", &waiting).lines().any(|line| line == job) {
+            if slurm(cluster, "squeue", waiting).lines().any(|line| line == job) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(200));
@@ -261,7 +261,7 @@ fn every_fault_has_its_message(cluster: &Cluster, folder: &Path) {
     cluster_does(cluster, "kill-job", &job);
     let queued = "--noheader --array --format=%i";
     wait_until(cluster, "the end of the killed job", || {
-        !slurm(cluster, "squeue", &queued).lines().any(|line| line == job)
+        !slurm(cluster, "squeue", queued).lines().any(|line| line == job)
     });
     let reason = first_failure(cluster, folder, "faults");
     assert!(reason.contains("perhaps memory ran out"), "{reason}");

@@ -438,7 +438,7 @@ fn a_step_that_is_killed_beside_another_is_run_again() {
     let folder = place.path();
     one_encoder(folder, "300");
     let seeds = "--seeds 1,2";
-    let (mut runner, runs) = begun(folder, &seeds);
+    let (mut runner, runs) = begun(folder, seeds);
     let names: Vec<&str> = runs.iter().filter_map(|run| run.file_name()?.to_str()).collect();
     let of_step = |process: &std::fs::DirEntry| {
         let line = std::fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();

@@ -97,7 +97,7 @@ fn what_can_be_refused_is_refused_before_text_is_read() {
     refused(folder, &train("--out file/v"), 1, "file: cannot make a folder in");
     refused(folder, &train("--out ."), 2, "exists; name another");
     let pieces = "--kind wordpiece --subwords gone.txt --merges 5 --out v";
-    refused(folder, &train(&pieces), 2, "--merges");
+    refused(folder, &train(pieces), 2, "--merges");
     refused(folder, &train("--simplify gone.tsv --out v"), 2, "--simplify");
 }
 

@@ -139,7 +139,7 @@ fn a_setting_that_did_not_learn_is_trained_again() {
     let resumed = done(folder, "transfer --resume --out again");
     assert_eq!((&resumed["settings"], &resumed["best"]), (&result["settings"], &result["best"]));
     // Without the flag, and with one that learns, there is one setting.
-    assert_eq!(rates(&done(folder, &transfer("nli", "once", &few))), [64.0]);
+    assert_eq!(rates(&done(folder, &transfer("nli", "once", few))), [64.0]);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn parts_of_speech_and_sentence_labels_transfer() {
         [("pos", "ud/LANG_world-ud-test.conllu"), ("classify", "classify/test-LANG.tsv")]
     {
         let more = "--model run --epochs 4 --lr 3e-3 --seeds 1,2";
-        let flags = transfer(task, task, &more);
+        let flags = transfer(task, task, more);
         let whole = done(folder, &flags);
         assert_eq!((&whole["measure"], &whole["results"][0]["n"]), (&"accuracy".into(), &2.into()));
         let of = |at: usize, key: &str| whole["results"][at][key].as_f64().unwrap();
@@ -321,8 +321,8 @@ fn a_sample_is_drawn_by_seed_and_the_head_of_a_file_is_not() {
     assert_ne!(tokens(&run("sample-two", "--sample-size 200 --seeds 2")), tokens(&sample));
     assert_ne!(tokens(&run("head", "--limit 200")), tokens(&sample));
     let more = "--model run --sample-size 601";
-    refused(folder, &transfer("classify", "never", &more), 2, "sample_size: 601 asked for");
-    refused(folder, &transfer("classify", "head", &begin), 2, "head is not empty; resume it");
+    refused(folder, &transfer("classify", "never", more), 2, "sample_size: 601 asked for");
+    refused(folder, &transfer("classify", "head", begin), 2, "head is not empty; resume it");
     let replaced = run("head", "--force");
     assert_eq!(replaced["sets"]["train"]["items"], 600);
     refused(folder, &transfer("classify", "world", "--model run --force"), 2, "not empty");
@@ -437,7 +437,7 @@ fn a_run_that_another_process_works_in_is_not_touched() {
     let run = folder.join("contested");
     let held = files::FolderLock::take(&run).unwrap();
     let begin = "--model run --epochs 1 --limit 60";
-    refused(folder, &transfer("ner", "contested", &begin), 1, "another process is working in");
+    refused(folder, &transfer("ner", "contested", begin), 1, "another process is working in");
     let left: Vec<_> = fs::read_dir(&run).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, ["lock"]);
     drop(held);
@@ -450,8 +450,8 @@ fn a_run_that_another_process_works_in_is_not_touched() {
     for file in ["summary.json", "results.json", "inputs.json"] {
         fs::remove_file(run.join(file)).unwrap();
     }
-    done(folder, &transfer("ner", "contested", &begin));
-    refused(folder, &transfer("ner", "contested", &begin), 2, "is not empty");
+    done(folder, &transfer("ner", "contested", begin));
+    refused(folder, &transfer("ner", "contested", begin), 2, "is not empty");
     // A digit of a result that changed on the disk.
     fs::remove_file(run.join("summary.json")).unwrap();
     let results = fs::read_to_string(run.join("results.json")).unwrap();
@@ -467,7 +467,7 @@ fn a_run_that_another_process_works_in_is_not_touched() {
 fn a_learning_rate_that_is_too_high_is_reported_and_leaves_nothing() {
     let folder = MADE.path();
     let more = "--model run --lr 1e30 --limit 200 --epochs 1";
-    let printed = refused(folder, &transfer("ner", "high", &more), 1, "try a lower `lr`");
+    let printed = refused(folder, &transfer("ner", "high", more), 1, "try a lower `lr`");
     assert!(printed.contains("setting 1 of 1 (seed 1, batch 32, lr 1e30)"), "{printed}");
     assert!(!folder.join("high").exists(), "the corrected command needs the folder");
 }
@@ -476,7 +476,7 @@ fn a_learning_rate_that_is_too_high_is_reported_and_leaves_nothing() {
 fn a_run_of_another_kind_or_from_elsewhere_is_refused() {
     let folder = MADE.path();
     let more = "--model run --limit 100 --epochs 1";
-    done(folder, &transfer("ner", "kind", &more));
+    done(folder, &transfer("ner", "kind", more));
     refused(folder, "pretrain --resume --out kind", 2, "isogloss transfer --resume --out kind");
     fs::remove_file(folder.join("kind/summary.json")).unwrap();
     let elsewhere = folder.join("elsewhere");
@@ -490,7 +490,7 @@ fn only_the_layers_that_were_named_learn() {
     let folder = MADE.path();
     let all = done(folder, &transfer("ner", "all", "--model run --epochs 1"));
     let more = "--model run --epochs 1 --train-layers 4";
-    let some = done(folder, &transfer("ner", "some", &more));
+    let some = done(folder, &transfer("ner", "some", more));
     let count = |summary: &Value| summary["parameters"].as_u64().unwrap();
     // One layer of dim 48, the last norm and seven tags.
     assert_eq!(count(&some), 12 * 48 * 48 + 13 * 48 + 2 * 48 + 49 * 7);
@@ -517,7 +517,7 @@ fn a_frozen_layer_is_read_through_its_map() {
     assert!(plain["qaa"]["micro"]["f1"].as_f64().unwrap() > 0.3, "{plain}");
     assert_eq!(run("same", "--map qab=same.npy"), plain);
     let zero = "--shift-vector qab=zero.npy --shift-layer 1 --alpha 1";
-    let zero = summary("zero", &zero);
+    let zero = summary("zero", zero);
     assert_eq!((&zero["shift"]["sets"]["qab"]["score"], &zero["scores"]), (&plain["qab"], &plain));
     array("nan.npy", &[48, 48], &matrix(f32::NAN));
     array("far.npy", &[48], &[f32::INFINITY; 48]);
@@ -554,7 +554,7 @@ fn static_vectors_that_agree_transfer() {
     fs::write(folder.join("a.txt"), first).unwrap();
     fs::write(folder.join("b.txt"), second).unwrap();
     let vectors = "--vectors qaa=a.txt --vectors qab=b.txt --lr 3e-3 --epochs 5";
-    let summary = done(folder, &transfer("ner", "static", &vectors));
+    let summary = done(folder, &transfer("ner", "static", vectors));
     let score = |at: usize| summary["results"][at]["mean"].as_f64().unwrap();
     assert!(score(0) > 0.8 && score(1) > 0.8, "{} {}", score(0), score(1));
 }

@@ -40,7 +40,7 @@ fn predicted(folder: &Path, run: &str, how: &str) -> Vec<u8> {
 fn alpha_is_chosen_on_dev_and_reported_on_test() {
     let folder = MADE.path();
     let weights = "--shift-layer 2 --alpha 0,0.5,1,1.5 --seeds 1,2";
-    let summary = done(folder, &transfer("chosen", &weights));
+    let summary = done(folder, &transfer("chosen", weights));
     let shift = &summary["shift"];
     let signature = shift["signature"].as_str().unwrap();
     assert!(
@@ -113,7 +113,7 @@ fn an_alpha_of_0_changes_nothing_and_the_difference_is_that_of_the_means() {
 
     // After the last layer, where no layer is left to run.
     let zero = "--shift-layer 4 --shift-vector qab=zero.npy --alpha 1";
-    let last = done(folder, &transfer("last", &zero));
+    let last = done(folder, &transfer("last", zero));
     assert_eq!(last["shift"]["sets"]["qab"]["plain"], last["shift"]["sets"]["qab"]["shifted"]);
 
     // No subword is shared here, so a shift by sharing is the same.
@@ -165,7 +165,7 @@ fn what_would_not_be_a_shift_is_refused() {
     done(folder, &other);
     done(folder, &format!("shift means --model other --out other/means.safetensors {TEXTS}"));
     let means = "--shift-layer 2 --means other/means.safetensors";
-    refused(folder, &transfer("never", &means), 2, "holds the mean vectors of another model");
+    refused(folder, &transfer("never", means), 2, "holds the mean vectors of another model");
 }
 
 /// Where a language has one labelled file only, the weight is chosen on one half and the other is reported.

@@ -58,7 +58,7 @@ fn words_are_a_vocabularys_subwords() {
     let folder = place.path();
     done(folder, &format!("vocab train --merges 30 --out joint {TEXTS}"));
     let flags = "--tokenizer joint --dim 8 --epochs 1 --out p.vec";
-    let printed = done(folder, &train("word2vec", &flags));
+    let printed = done(folder, &train("word2vec", flags));
     assert!(printed["tokens"].as_u64() > Some(9000));
     let text = fs::read_to_string(folder.join("p.vec")).unwrap();
     assert!(text.contains("</w> "), "{text}");
@@ -250,10 +250,10 @@ fn words_that_the_text_lacks_are_made_of_their_n_grams() {
     assert!(!words.contains(&"xyz"));
     refused(folder, &train("word2vec", "--also also.txt --out o.vec"), 2, "--ngrams");
     let none = "--ngrams 2-4 --also none.txt --out o.vec";
-    refused(folder, &train("word2vec", &none), 1, "none.txt: does not exist");
+    refused(folder, &train("word2vec", none), 1, "none.txt: does not exist");
     fs::write(folder.join("two.txt"), "cats\nnew york\n").unwrap();
     let two = "--ngrams 2-4 --also two.txt --out o.vec";
-    refused(folder, &train("word2vec", &two), 2, "two.txt:2: `new york` is more than one word");
+    refused(folder, &train("word2vec", two), 2, "two.txt:2: `new york` is more than one word");
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn each_language_may_have_a_sample_of_its_own() {
     assert_eq!(sizes("all", ""), [600, 600]);
     assert_eq!(sizes("one", "--text.sample_of.zh 200"), [600, 200]);
     let both = "--text.sample 300 --text.sample_of.zh 200";
-    assert_eq!(sizes("both", &both), [300, 200]);
+    assert_eq!(sizes("both", both), [300, 200]);
     let wrong = format!("{begin} --out r --text.sample_of.fr 9");
     refused(folder, &wrong, 2, "text.sample_of.fr: is none of the languages: en, zh");
 }

@@ -187,7 +187,7 @@ fn an_encoder_links_words_by_its_hidden_states() {
     let base = format!("word-align -p {pairs} --model {model} --device cpu");
     let run = |flags: &str| done(folder, &format!("{base} {flags}"));
     let written = "--layers 1 --extract argmax --out links --confidences scored --readable words";
-    let result = run(&written);
+    let result = run(written);
     assert_eq!(result["pairs"], 6);
     assert_eq!(read("links"), read("gold"));
     assert!(read("scored").starts_with("0-0:1.0000 1-1:1.0000"), "{}", read("scored"));

@@ -175,7 +175,7 @@ impl WordSpace {
     pub fn write(&self, path: &Path, matrix: &Matrix) -> Result<()> {
         let names = self.words.words().map(str::to_owned).collect();
         let vectors = WordVectors::new(names, matrix.cols(), matrix.values().to_vec())?;
-        Ok(formats::write(path, &vectors, None)?)
+        formats::write(path, &vectors, None)
     }
 }
 
@@ -420,7 +420,7 @@ pub(crate) fn read_space(
 fn select(words: &WordVectors, rows: &[usize]) -> Result<WordVectors> {
     let names = rows.iter().map(|&row| words.word(row).to_owned()).collect();
     let matrix = Matrix::from(words).select(rows.iter().copied());
-    Ok(WordVectors::new(names, matrix.cols(), matrix.values().to_vec())?)
+    WordVectors::new(names, matrix.cols(), matrix.values().to_vec())
 }
 
 /// The words that another file has too: a file of vectors, or of a word a line. So can vectors of different

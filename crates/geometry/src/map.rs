@@ -116,7 +116,7 @@ impl Map {
 
     /// Writes W as an array of NumPy, `dim x dim`.
     pub fn save(&self, path: &Path) -> Result<()> {
-        Ok(npy::write(path, &[self.dim, self.dim], &self.values, Precision::Double)?)
+        npy::write(path, &[self.dim, self.dim], &self.values, Precision::Double)
     }
 
     /// Reads W.

@@ -185,7 +185,7 @@ fn check(matrix: &Matrix, of: &NamedVectors) -> Result<()> {
     if matrix.rows() == 0 {
         return Err(Error::input(&of.language, "has no candidate", "give text that is not empty"));
     }
-    Ok(matrix.check(&of.language, |row| format!("`{}`", of.names[row]))?)
+    matrix.check(&of.language, |row| format!("`{}`", of.names[row]))
 }
 
 #[cfg(test)]

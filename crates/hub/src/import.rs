@@ -112,7 +112,7 @@ fn load(
 ) -> Result<(Encoder, Params, String)> {
     let mut params = Params::new(device);
     let refuse =
-        |error: encoder::ConfigError| Error::file(&folder.join(CONFIG), error.to_string(), FITTING);
+        |error: encoder::ConfigError| Error::file(folder.join(CONFIG), error.to_string(), FITTING);
     let model = Encoder::empty(plan.encoder.clone(), &mut params).map_err(refuse)?;
     let roles = model.params().iter().map(|param| param.role);
     let targets: Vec<(ParamRole, &mut Tensor)> =

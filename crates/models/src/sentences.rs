@@ -27,7 +27,7 @@ pub fn lines(source: &TextSource) -> impl Iterator<Item = Result<String>> + '_ {
         loop {
             let sentence = match lines.next_sentence() {
                 Ok(sentence) => sentence?.trim().to_owned(),
-                Err(error) => return Some(Err(error.into())),
+                Err(error) => return Some(Err(error)),
             };
             if lines.line_is_blank() {
                 gap.get_or_insert_with(|| (lines.name().to_owned(), lines.number()));

@@ -41,7 +41,7 @@ pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Resul
     let table = model.params.value(table.expect("every encoder has a table of tokens"));
     let (dim, values) = (table.cols(), table.elements());
     let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];
-    Ok(WordVectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
+    WordVectors::new(words, dim, rows.iter().flat_map(row).copied().collect())
 }
 
 /// The words that are one subword of the vocabulary, and these subwords' ids, most frequent first.

@@ -527,7 +527,7 @@ impl LineReader<'_> {
         if self.rules.tolerant {
             return Ok(());
         }
-        Err(Error::line(&open.name, open.number, reason, remedy))
+        Err(Error::line(open.name, open.number, reason, remedy))
     }
 }
 

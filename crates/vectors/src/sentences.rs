@@ -191,7 +191,7 @@ struct SentenceCollector {
 
 impl SentenceCollector {
     fn read_words(&mut self, corpus: &Corpus, watch: ReadObserver<'_>) -> Result<CorpusReport> {
-        Ok(corpus.read(watch, &mut |blocks| {
+        corpus.read(watch, &mut |blocks| {
             for (split, sentence) in blocks.iter().flat_map(SentenceBlock::sentences) {
                 if split == Split::Train {
                     sentence.split(' ').for_each(|word| self.add_word(word));
@@ -199,7 +199,7 @@ impl SentenceCollector {
                 }
             }
             Ok(())
-        })?)
+        })
     }
 
     fn read_subwords(
@@ -211,7 +211,7 @@ impl SentenceCollector {
         let language = vocabulary.language(corpus.source.language())?;
         let mut encoder = vocabulary.encoder(language);
         let mut subwords = Vec::new();
-        Ok(corpus.read(watch, &mut |blocks| {
+        corpus.read(watch, &mut |blocks| {
             for (split, sentence) in blocks.iter().flat_map(SentenceBlock::sentences) {
                 if split == Split::Train {
                     subwords.clear();
@@ -221,7 +221,7 @@ impl SentenceCollector {
                 }
             }
             Ok(())
-        })?)
+        })
     }
 
     fn add_word(&mut self, word: &str) {

@@ -93,7 +93,7 @@ impl Vocabulary {
     fn load_imported(folder: &Path, manifest: &Manifest) -> Result<Self> {
         if manifest.size > MOST_SUBWORDS {
             let reason = format!("has {} subwords, more than {MOST_SUBWORDS}", manifest.size);
-            return Err(Error::file(&folder.join(MANIFEST), reason, RETRAIN));
+            return Err(Error::file(folder.join(MANIFEST), reason, RETRAIN));
         }
         let counts = vec![vec![0; manifest.size]; manifest.languages.len()];
         let languages = read_languages(folder, manifest, counts)?;

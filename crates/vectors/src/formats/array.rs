@@ -55,5 +55,5 @@ pub(super) fn write(path: &Path, vectors: &WordVectors) -> Result<()> {
         vectors.words().try_for_each(|word| writeln!(writer, "{word}"))
     })?;
     let shape = [vectors.len(), vectors.dim()];
-    Ok(npy::write(path, &shape, vectors.values(), Precision::Single)?)
+    npy::write(path, &shape, vectors.values(), Precision::Single)
 }
