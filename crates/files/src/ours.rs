@@ -37,7 +37,7 @@ impl FolderKind {
             Some(inner) => Record::above(path, inner).is_some_and(|record| record.has(inner, path)),
             None => matches(pattern, name),
         };
-        name == self.mark || self.files.iter().any(|pattern| is(pattern))
+        name == self.mark || self.files.iter().any(is)
     }
 
     /// Refuses a folder with files that are not of this kind.
