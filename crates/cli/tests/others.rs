@@ -212,7 +212,11 @@ fn force_takes_away_nothing_of_others() {
         (&*format!("vocab train {texts} --merges 60 --out vocabulary"), "vocabulary", "."),
         ("hub export --model run --out hf --device cpu", "hf", "."),
         ("hub import hf --out imported --device cpu", "imported", "vocabulary"),
-        (&*format!("words --model run {texts} --limit 20 --out words --device cpu"), "words", "."),
+        (
+            "words --model run --text qaa=world/text/qaa.base.txt --limit 20 --out words --device cpu",
+            "words",
+            ".",
+        ),
     ] {
         if out != "world" {
             ran(folder, line);
