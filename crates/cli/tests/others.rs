@@ -179,8 +179,8 @@ fn nobody_elses_file_is_touched_in_any_folder() {
     let fresh = "study run study.toml --lab lab --device cpu --fresh";
     ran(folder, fresh);
     all.iter().for_each(|folder| found_again(folder));
-    let run = steps(&folder.join("lab")).into_iter().map(|step| step.join("run"));
-    let run = run.filter(|run| run.is_dir()).next_back().unwrap();
+    let mut run = steps(&folder.join("lab")).into_iter().map(|step| step.join("run"));
+    let run = run.rfind(|run| run.is_dir()).unwrap();
     plant(&run.join("probes"));
     let output = self::run(folder, fresh);
     let errors = String::from_utf8_lossy(&output.stderr);

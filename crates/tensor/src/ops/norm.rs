@@ -248,7 +248,7 @@ mod tests {
         rig.device().clone().kernels().fill(rig.params_mut().value_mut(gamma), 1.0);
         let norm = Norm { kind: NormKind::Rms, gamma, beta: None, epsilon: 0.0 };
         let x = rig.values(1, 4, 3.0);
-        let y = rig.forward(&[x.clone()], |tape, inputs| tape.norm(inputs[0], norm));
+        let y = rig.forward(std::slice::from_ref(&x), |tape, inputs| tape.norm(inputs[0], norm));
         let x = rig.forward(&[x], |tape, inputs| tape.residual(inputs[0], inputs[0], 0.0));
         let root = (x.iter().map(|x| x * x / 4.0).sum::<f32>() / 4.0).sqrt();
         for (x, y) in x.iter().zip(y) {
