@@ -202,6 +202,8 @@ pub(crate) fn grouped(root: clap::Command) -> clap::Command {
 mod tests {
     use std::collections::BTreeSet;
 
+    use clap::Subcommand as _;
+
     use super::*;
 
     /// Every command stands in one group, and its line fits into 80 columns.
