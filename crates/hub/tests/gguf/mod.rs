@@ -27,7 +27,9 @@ fn models_have_the_states_that_transformers_reads_out_of_the_file() {
         let expected = floats(&format!("{name}.f32"));
         let mut expected = expected.as_slice();
         for ids in &sequences {
-            for (layer, ours) in states(&mut checkpoint, std::slice::from_ref(ids)).iter().enumerate() {
+            for (layer, ours) in
+                states(&mut checkpoint, std::slice::from_ref(ids)).iter().enumerate()
+            {
                 let (theirs, rest) = expected.split_at(ours.len());
                 let far = distance(ours, theirs);
                 assert!(far <= TOLERANCE, "{name}, layer {layer}: {far:e}");

@@ -97,6 +97,11 @@ impl Control {
         Self { name, advantage: trained.with(&control, better), value: control, required: true }
     }
 
+    /// The same shown by how much the trained system is better, where both are scored in another quantity than the line.
+    pub(super) fn by_advantage(self) -> Self {
+        Self { value: self.advantage.clone(), ..self }
+    }
+
     /// One that is shown and counts where it was measured, and is not asked for elsewhere.
     pub(super) fn if_measured(self) -> Self {
         Self { required: false, ..self }

@@ -94,8 +94,10 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
                     // A constant output is right about some words of every sentence, too.
                     let shifted = chosen_by_others(&at_places(data, "bleu1", |alpha| alpha > 0.0));
                     let constant = data.observations("bleu1_frequent", &[MEAN]);
-                    translated_line(data, untrained, ["bleu1", "bleu1_permuted"])
-                        .against(Control::of("most frequent words", &shifted, &constant))
+                    translated_line(data, untrained, ["bleu1", "bleu1_permuted"]).against(
+                        Control::of("BLEU-1 over the most frequent words'", &shifted, &constant)
+                            .by_advantage(),
+                    )
                 })
             },
         },
