@@ -1,7 +1,7 @@
 //! A program that has this one within it, as Python has: it is called back with progress, remarks and metrics, and may ask to stop.
 //!
 //! A command takes it from here and not from its arguments, as it takes standard error and Ctrl-C from the process. So one
-//! command runs at a time ([`crate::call`] waits its turn).
+//! command runs at a time (`command_line::call` waits its turn).
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 

@@ -25,7 +25,7 @@ impl Fault for std::io::Error {}
 impl Fault for std::fmt::Error {}
 impl Fault for serde_json::Error {}
 
-/// Results of libraries that complain as [`enum@Error`] does.
+/// Results of libraries that complain as [`struct@Error`] does.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A complaint that a person can follow: where, what, and what to do about it.

@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Report {
-    /// Files of studies whose [[claims]] are tested as well.
+    /// Files of studies whose `[[claims]]` are tested as well.
     #[arg(value_name = "FILE.toml")]
     studies: Vec<String>,
 
