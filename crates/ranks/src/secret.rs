@@ -15,7 +15,7 @@ use crate::RankError;
 pub(crate) const VARIABLE: &str = "ISOGLOSS_RANKS_SECRET";
 /// Or the file: named and locked as a draft of the crate `files` is, so that the next process that writes into the folder
 /// removes it where rank 0 was killed, and a folder with nothing else counts as empty. The end is the digest of the middle.
-const FILE: &str = ".unfinished-secretoftheranks-MARK";
+const FILE: &str = ".unfinished-secretoftheranks-284d8da8";
 /// 128 bits, as hexadecimal digits.
 const DIGITS: usize = 32;
 

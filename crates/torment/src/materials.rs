@@ -64,7 +64,7 @@ macro_rules! fixture {
 }
 
 /// Models as others write them.
-const FIXTURES: [(&str, &[u8]); 17] = [
+const FIXTURES: [(&str, &[u8]); 18] = [
     ("twice.tsv", b"eins\tone\nein\tone\n"),
     ("new.bin", fixture!("new.bin")),
     ("old.bin", fixture!("old.bin")),
@@ -82,6 +82,7 @@ const FIXTURES: [(&str, &[u8]); 17] = [
     ("xlm-roberta/config.json", fixture!("xlm-roberta/config.json")),
     ("xlm-roberta/tokenizer.json", fixture!("xlm-roberta/tokenizer.json")),
     ("xlm-roberta/model.safetensors", fixture!("xlm-roberta/model.safetensors")),
+    ("llama.gguf", fixture!("gguf/llama.gguf")),
 ];
 
 /// Makes everything in the folder `place.base`.

@@ -139,6 +139,7 @@ pub const READERS: &[Reader] = &[
     reader("hub-merges", "roberta", "merges.txt", Plain, model),
     reader("hub-roberta-tokenizer", "roberta-tokenizer", "tokenizer.json", Plain, model),
     reader("hub-xlm-roberta-tokenizer", "xlm-roberta", "tokenizer.json", Plain, model),
+    reader("gguf", "llama.gguf", "", Plain, model),
     reader("torch-new", "new.bin", "", Zip, torch),
     reader("torch-old", "old.bin", "", Plain, torch),
     reader("run-weights", "run", "model.safetensors", Sealed, model),
