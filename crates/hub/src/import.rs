@@ -437,7 +437,10 @@ impl<'a> ImportPlan<'a> {
     fn stored_as(&self) -> String {
         let mut kinds: Vec<String> = Vec::new();
         for (_, view) in &self.used {
-            let kind = format!("{:?}", view.element).to_lowercase();
+            let kind = match view.element {
+                NumberType::Quantised(kind) => format!("{kind:?}"),
+                element => format!("{element:?}").to_lowercase(),
+            };
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
