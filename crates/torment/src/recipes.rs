@@ -179,9 +179,10 @@ pub(crate) static RECIPES: [Recipe; 44] = [
         "corpus filter --parallel qaa={base}/text.txt --parallel qab={base}/text.qab.txt --max-tokens 1{seed} \
             --out out.qaa --out out.qab",
     ),
-    seeded(
+    // Each seed keeps a state of its own in the folder of work, so that two writers of two seeds would leave both.
+    forced(
         "sweep",
-        "shift sweep --model {base}/run --means {base}/means.safetensors {both} --layers 1 --alpha 1 --seed {seed} --work work --out out.json \
+        "shift sweep --model {base}/run --means {base}/means.safetensors {both} --layers 1 --alpha 1 --work work --out out.json \
             --device cpu --threads 1",
     ),
     seeded(
