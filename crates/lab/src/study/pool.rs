@@ -26,6 +26,8 @@ pub struct PooledStep<'a> {
 /// The steps of one or several plans, each once, in topological order.
 pub struct StepPool<'a> {
     pub steps: Vec<PooledStep<'a>>,
+    /// For each step, how many seeds come after the first that needs it.
+    later_seeds: Vec<usize>,
 }
 
 impl<'a> StepPool<'a> {
@@ -45,7 +47,8 @@ impl<'a> StepPool<'a> {
                 steps[index].places.push((plan, StepId(number)));
             }
         }
-        Self { steps }
+        let later_seeds = later_seeds(plans, &steps, &by_key);
+        Self { steps, later_seeds }
     }
 
     /// For each step whether it is [to be run](open), by whether its result and its files are there.
@@ -81,21 +84,10 @@ impl<'a> StepPool<'a> {
 
     /// For each step how early it is to begin, the greatest first: by the first seed that needs it, then by its remaining path.
     pub(super) fn priorities(&self, costs: &[(bool, Option<f64>)]) -> Vec<f64> {
-        let mut first = vec![u64::MAX; self.steps.len()];
-        for (number, step) in self.steps.iter().enumerate().rev() {
-            for (plan, place) in &step.places {
-                let read = plan.extractions.iter().filter(|one| one.step == *place);
-                first[number] = read.map(|one| one.seed).fold(first[number], u64::min);
-            }
-            for &need in &step.needs {
-                first[need] = first[need].min(first[number]);
-            }
-        }
-        let seeds: BTreeSet<u64> = first.iter().copied().collect();
         let mut paths = self.remaining_paths(costs);
         let longer_than_any = 1.0 + paths.iter().copied().fold(0.0, f64::max);
-        for (path, seed) in paths.iter_mut().zip(&first) {
-            *path += longer_than_any * seeds.range((Excluded(*seed), Unbounded)).count() as f64;
+        for (path, &later) in paths.iter_mut().zip(&self.later_seeds) {
+            *path += longer_than_any * later as f64;
         }
         paths
     }
@@ -146,6 +138,28 @@ impl<'a> StepPool<'a> {
             }
         }
     }
+}
+
+/// For each step, how many seeds come after the first that reads its result or that of a step that needs it.
+fn later_seeds(
+    plans: &[StudyPlan],
+    steps: &[PooledStep<'_>],
+    by_key: &HashMap<&str, usize>,
+) -> Vec<usize> {
+    let mut first = vec![u64::MAX; steps.len()];
+    for plan in plans {
+        for one in &plan.extractions {
+            let number = by_key[&*plan.steps[one.step.0].key];
+            first[number] = first[number].min(one.seed);
+        }
+    }
+    for (number, step) in steps.iter().enumerate().rev() {
+        for &need in &step.needs {
+            first[need] = first[need].min(first[number]);
+        }
+    }
+    let seeds: BTreeSet<u64> = first.iter().copied().collect();
+    first.iter().map(|&seed| seeds.range((Excluded(seed), Unbounded)).count()).collect()
 }
 
 /// For each of some steps, by the steps that it needs, whether it is to be run: it is not done, or a step that is to be run needs
@@ -266,7 +280,8 @@ mod tests {
         let plans = [plan("anchors")];
         let step = &plans[0].steps[0];
         let pooled = |needs: &[usize]| PooledStep { step, places: Vec::new(), needs: needs.into() };
-        let pool = StepPool { steps: vec![pooled(&[]), pooled(&[]), pooled(&[0]), pooled(&[1])] };
+        let steps = vec![pooled(&[]), pooled(&[]), pooled(&[0]), pooled(&[1])];
+        let pool = StepPool { steps, later_seeds: vec![0; 4] };
         let costs = [2.0, 3.0, 4.0, 1.0].map(|seconds| (false, Some(seconds)));
         assert_eq!(pool.remaining_paths(&costs), [6.0, 4.0, 4.0, 1.0]);
         assert_eq!(pool.time_left(&costs, &[], 1), 10.0);
