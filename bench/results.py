@@ -1,7 +1,7 @@
 """Writes bench/RESULTS.md from its records: records.toml, speed.json, study/small-means.csv and the titles of notes/.
 
     python bench/results.py            # write it
-    python bench/results.py --check    # is it current, and does README count the report's verdicts?
+    python bench/results.py --check    # is it current, and do README and paper count the report's verdicts?
 
 A number stands in one record with its command, date and machine. The notes are dated and never edited: what is measured again
 gets a new note, and its record another value. The table of speed is the one that `all.py` writes into README and book.
@@ -82,7 +82,9 @@ if __name__ == "__main__":
         if RESULTS.read_text() != document():
             sys.exit("bench/RESULTS.md is not what its records give: python bench/results.py")
         tests, counts = tally()
-        if f"of {tests} tests {', '.join(counts[:2])} (" not in (HERE.parent / "README.md").read_text():
-            sys.exit(f"README.md does not say what study/report.html does: of {tests} tests {', '.join(counts)}")
+        said = f"of {tests} tests {', '.join(counts[:2])}"
+        for name in ["README.md", "paper/paper.md"]:
+            if said not in (HERE.parent / name).read_text():
+                sys.exit(f"{name} does not say what study/report.html does: {said}")
     else:
         RESULTS.write_text(document())
