@@ -17,6 +17,16 @@ pub fn t_test_above(numbers: &[f64], bound: f64) -> Option<f64> {
     Some(t_upper_tail((mean - bound) / (variance / n).sqrt(), numbers.len() - 1))
 }
 
+/// The ratio of two means over the same seeds, as a number for each seed: their mean is the ratio, and their spread gives its
+/// standard error (linearised, Cochran 1977, §6.3). The mean of the seeds' own ratios would be that of the seed with the smallest
+/// denominator. Of one seed it is its ratio.
+pub fn ratio_of_means(parts: &[f64], wholes: &[f64]) -> Vec<f64> {
+    let n = parts.len() as f64;
+    let [part, whole] = [parts, wholes].map(|of| of.iter().sum::<f64>() / n);
+    let ratio = part / whole;
+    parts.iter().zip(wholes).map(|(a, b)| ratio + (a - ratio * b) / whole).collect()
+}
+
 /// Whether numbers differ by more than rounding.
 pub fn varies(numbers: &[f64]) -> bool {
     let highest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -308,6 +318,18 @@ mod tests {
         assert_eq!(t_test_above(&[1.0, 1.0], 0.5), None);
         // 0.1 + 0.2 is not quite 0.3, and that is no spread.
         assert_eq!(t_test_above(&[0.1 + 0.2, 0.3, 0.3], 0.2), None);
+    }
+
+    /// Two seeds of 1/2 and 1/4, of which the second counts twice: 1/3, and neither seed's ratio; a constant ratio has no spread.
+    #[test]
+    fn ratios_are_of_means() {
+        let seeds = ratio_of_means(&[0.05, 0.05], &[0.1, 0.2]);
+        assert!((seeds[0] + seeds[1] - 2.0 / 3.0).abs() < 1e-12, "{seeds:?}");
+        // By hand: (0.05 - 0.1 / 3) / 0.15 = 1/9 to either side.
+        assert!((seeds[0] - 4.0 / 9.0).abs() < 1e-12, "{seeds:?}");
+        let constant = ratio_of_means(&[0.2, 0.4, 0.1], &[0.4, 0.8, 0.2]);
+        assert!(constant.iter().all(|one| (one - 0.5).abs() < 1e-12), "{constant:?}");
+        assert_eq!(ratio_of_means(&[0.3], &[0.6]), [0.5]);
     }
 
     /// Against `p.adjust(p, "BH")` of R.

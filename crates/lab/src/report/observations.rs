@@ -5,6 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use terms::Estimate;
 
 use crate::record::Factors;
+use crate::statistics::ratio_of_means;
+
+/// What is smaller has no shares.
+const LEAST_WHOLE: f64 = 0.05;
 
 /// Observations by seed and by the factors that were not selected on.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +25,30 @@ impl Observations {
 
     pub(super) fn minus(&self, other: &Self) -> Self {
         self.with(other, |a, b| a - b)
+    }
+
+    /// The share of another quantity that this one keeps, over the observations that both have: of each task the ratio of the two
+    /// means over seeds and all other factors, then the mean over tasks. None where of some task there is too little to have a share of.
+    pub(super) fn share_of(&self, whole: &Self) -> Option<SeedSample> {
+        let (part, whole) = (self.with(whole, |a, _| a), whole.with(self, |b, _| b));
+        let task = |(_, factors): &(u64, Factors)| factors.get("task").cloned();
+        let tasks: BTreeSet<Option<String>> = part.0.keys().map(task).collect();
+        let of = |cells: &Self, wanted: &Option<String>| {
+            let own = cells.0.iter().filter(|(key, _)| task(key) == *wanted);
+            Self(own.map(|(key, value)| (key.clone(), *value)).collect()).sample()
+        };
+        let mut shares = Self::default();
+        for one in tasks {
+            let (part, whole) = (of(&part, &one), of(&whole, &one));
+            if whole.mean().is_some_and(|whole| whole.mean < LEAST_WHOLE) {
+                return None;
+            }
+            let factors: Factors = one.map(|task| ("task".to_owned(), task)).into_iter().collect();
+            let values = ratio_of_means(&part.values(), &whole.values());
+            let seeds = part.0.into_keys().map(|seed| (seed, factors.clone()));
+            shares.0.extend(seeds.zip(values));
+        }
+        Some(shares.sample())
     }
 
     pub(super) fn map(&self, change: impl Fn(&Factors, f64) -> f64) -> Self {
@@ -165,6 +193,23 @@ mod tests {
         assert!(near(difference.0[&1], 0.3) && near(difference.0[&2], 0.2), "{difference:?}");
         // Seed 2 lacks a pair that seed 1 has.
         assert_eq!(a.sample().0.keys().collect::<Vec<_>>(), [&1]);
+    }
+
+    /// NLI keeps (.04 + .02) / (.10 + .06), NER (.6 + .8) / (.8 + .8): the mean of the two, and not the ratio of the sums.
+    #[test]
+    fn shares_are_means_over_tasks_of_ratios_of_means() {
+        let cells = |values: [[f64; 2]; 2]| {
+            let of = |(task, seeds): (&str, [f64; 2])| {
+                let cell = |(seed, value)| ((seed, Factors::new()), value);
+                Observations([1, 2].into_iter().zip(seeds).map(cell).collect()).tagged("task", task)
+            };
+            ["nli", "ner"].into_iter().zip(values).map(of).reduce(Observations::join).unwrap()
+        };
+        let (part, whole) = (cells([[0.04, 0.02], [0.6, 0.8]]), cells([[0.10, 0.06], [0.8, 0.8]]));
+        let share = part.share_of(&whole).unwrap().mean().unwrap().mean;
+        assert!((share - (0.375 + 0.875) / 2.0).abs() < 1e-12, "{share}");
+        assert_eq!(part.share_of(&cells([[0.05, 0.04], [0.8, 0.8]])), None);
+        assert_eq!(part.share_of(&Observations::default()), Some(SeedSample::default()));
     }
 
     #[test]

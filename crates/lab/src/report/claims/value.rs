@@ -17,9 +17,6 @@ use crate::report::finding::Evidence;
 use crate::report::observations::{Observations, SeedSample, chosen_by_others};
 use crate::report::sections::parts::upper_minus_lower;
 
-/// What is smaller has no shares.
-const LEAST_WHOLE: f64 = 0.05;
-
 /// A quantity, computed from the numbers of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -241,12 +238,11 @@ impl Expression {
                 (a, Self::Number(b)) => a.observations(data, at).map(|_, a| combined(*by, a, *b)),
                 (a, b) => {
                     let [a, b] = [a, b].map(|one| one.observations(data, at));
-                    // A share is one of means, of what both have.
                     match *by {
-                        '/' => {
-                            let part = of_seeds(a.with(&b, |a, _| a).sample());
-                            part.with(&of_seeds(b.with(&a, |b, _| b).sample()), share)
-                        }
+                        // NaN where there is too little to have a share of.
+                        '/' => of_seeds(
+                            a.share_of(&b).unwrap_or_else(|| a.with(&b, |_, _| f64::NAN).sample()),
+                        ),
                         _ => a.with(&b, |a, b| combined(*by, a, b)),
                     }
                 }
@@ -262,11 +258,6 @@ fn combined(by: char, a: f64, b: f64) -> f64 {
         '*' => a * b,
         _ => a / b,
     }
-}
-
-/// NaN where there is too little to have a share of.
-fn share(part: f64, whole: f64) -> f64 {
-    if whole < LEAST_WHOLE { f64::NAN } else { part / whole }
 }
 
 fn of_seeds(sample: SeedSample) -> Observations {

@@ -3,7 +3,7 @@
 
 use terms::{Estimate, Task};
 
-use super::{CONDITIONS, paper_transfer, share, task_transfer, transfer};
+use super::{CONDITIONS, paper_share, paper_transfer, task_transfer, transfer};
 use crate::report::data::StudyData;
 use crate::report::exhibit::{ReportTable, TableCell};
 use crate::report::finding::{Evidence, signed};
@@ -25,17 +25,16 @@ fn observed(
     }
 }
 
-/// The paper's transfer: to the language of the pair, or where it has none such the mean of its three.
-fn published(condition: &str, task: Option<Task>, pair: Option<&str>) -> Option<f64> {
-    let own = pair.and_then(|pair| paper_transfer(condition, Some(target(pair)), task));
-    own.or_else(|| paper_transfer(condition, None, task))
+/// A number of the paper: of the language of the pair, or where it has none such of the mean of its three.
+fn published<T>(pair: Option<&str>, of: impl Fn(Option<&str>) -> Option<T>) -> Option<T> {
+    pair.and_then(|pair| of(Some(target(pair)))).or_else(|| of(None))
 }
 
 /// Our mean under each condition that the paper has too, and the paper's.
 fn both(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Vec<(Estimate, f64)> {
     let of = |condition: &&str| {
         let ours = observed(data, condition, task, pair).sample().mean()?;
-        Some((ours, published(condition, task, pair)?))
+        Some((ours, published(pair, |language| paper_transfer(condition, language, task))?))
     };
     CONDITIONS.iter().filter_map(of).collect()
 }
@@ -105,10 +104,10 @@ pub(super) fn shares(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
                 let equal = Some(of("default-equal")).filter(|equal| !equal.sample().0.is_empty());
                 let whole =
                     equal.filter(|_| *condition == "wiki-cc").unwrap_or_else(|| of("default"));
-                let ours = share(&of(condition), &whole).and_then(|share| share.mean());
-                let theirs = published(condition, *task, Some(pair))
-                    .zip(published("default", *task, Some(pair)))
-                    .map(|(part, whole)| part / whole);
+                let ours = of(condition).share_of(&whole).and_then(|share| share.mean());
+                let theirs = published(Some(pair), |language| {
+                    paper_share(condition, "default", language, *task)
+                });
                 [TableCell::Ours(ours), TableCell::Paper(theirs, 2)]
             };
             let cells: Vec<TableCell> = columns.iter().flat_map(cells).collect();

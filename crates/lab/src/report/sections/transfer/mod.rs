@@ -13,10 +13,11 @@ use super::parts::{
 };
 use crate::draw::{Chart, DotRow, Figure, short};
 use crate::papers;
+use crate::record::Factors;
 use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim, signed};
-use crate::report::observations::{Observations, SeedSample};
+use crate::report::observations::Observations;
 
 const CONDITIONS: [&str; 12] = [
     "default",
@@ -441,20 +442,13 @@ fn trained_in(data: &StudyData<'_>, condition: &str, task: Task) -> Control {
 
 /// Transfer under a condition as a share of that under another.
 fn kept(data: &StudyData<'_>, condition: &str, of: &str) -> ClaimLine {
-    let (part, whole) = (transfer(data, condition), transfer(data, of));
-    let evidence = match share(&part, &whole) {
+    let evidence = match transfer(data, condition).share_of(&transfer(data, of)) {
         Some(share) => Evidence::Seeds(share),
-        None => Evidence::Void("the reference itself transfers less than 0.05 above chance"),
+        None => {
+            Evidence::Void("the reference itself transfers less than 0.05 above chance in a task")
+        }
     };
     ClaimLine::new("", evidence)
-}
-
-/// One as a share of the other, seed by seed, over the observations that both have; none where there is too little to have a
-/// share of.
-fn share(part: &Observations, whole: &Observations) -> Option<SeedSample> {
-    let (part, whole) = (part.with(whole, |a, _| a).sample(), whole.with(part, |a, _| a).sample());
-    let enough = whole.0.values().all(|value| *value >= 0.05);
-    enough.then(|| part.with(&whole, |a, b| a / b))
 }
 
 fn gained(data: &StudyData<'_>, condition: &str, over: &str) -> ClaimLine {
@@ -480,27 +474,44 @@ fn farther_minus_nearer(data: &StudyData<'_>, condition: &str, over: &str) -> Cl
         .against(Control::of("untrained", &of(condition, &far), &untrained).if_measured())
 }
 
-/// The paper's transfer above chance under a condition: of one language or of its means, of one task or of all.
+/// The paper's transfer above chance under a condition, as one seed's: of one language or of its means, of one task or of all.
+fn published(condition: &str, language: Option<&str>, task: Option<Task>) -> Observations {
+    let of = |task: Task| {
+        let mut factors = vec![("condition", condition), ("task", task.name())];
+        factors.extend(language.map(|language| ("language", language)));
+        let place = if language.is_some() { "Table 1" } else { "Table 1, means" };
+        let score = papers::number(1, place, task.measure(), &factors)? - task.chance();
+        let cells = [((1, Factors::new()), score)].into_iter().collect();
+        Some(Observations(cells).tagged("task", task.name()))
+    };
+    let tasks = tasks_of_paper().filter(|one| task.is_none_or(|task| task == *one));
+    tasks.filter_map(of).fold(Observations::default(), Observations::join)
+}
+
+/// The same as a number.
 pub(super) fn paper_transfer(
     condition: &str,
     language: Option<&str>,
     task: Option<Task>,
 ) -> Option<f64> {
-    let of = |task: Task| {
-        let mut factors = vec![("condition", condition), ("task", task.name())];
-        factors.extend(language.map(|language| ("language", language)));
-        let place = if language.is_some() { "Table 1" } else { "Table 1, means" };
-        Some(papers::number(1, place, task.measure(), &factors)? - task.chance())
-    };
-    if task.is_some() {
-        return task.and_then(of);
-    }
-    Some(tasks_of_paper().map(of).sum::<Option<f64>>()? / tasks_of_paper().count() as f64)
+    published(condition, language, task).sample().mean().map(|mean| mean.mean)
+}
+
+/// The share of another condition's transfer that a condition keeps in the paper.
+fn paper_share(
+    condition: &str,
+    of: &str,
+    language: Option<&str>,
+    task: Option<Task>,
+) -> Option<f64> {
+    let whole = published(of, language, task);
+    let share = published(condition, language, task).share_of(&whole)?;
+    share.mean().map(|share| share.mean)
 }
 
 fn kept_in_paper(condition: &str, of: &str) -> String {
-    let share = || Some(paper_transfer(condition, None, None)? / paper_transfer(of, None, None)?);
-    share().map_or(String::new(), |share| format!("keeps {share:.2} of the transfer"))
+    let share = paper_share(condition, of, None, None);
+    share.map_or(String::new(), |share| format!("keeps {share:.2} of the transfer"))
 }
 
 fn gained_in_paper(condition: &str, over: &str) -> String {
@@ -688,7 +699,8 @@ fn show_table(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         CaptionedItem::table(
             replicates(1, &["Table 1"]),
-            "The share of the default's transfer above chance that each condition keeps, here and in the paper.",
+            "The share of the default's transfer that each condition keeps, here and in the paper: of a task the ratio of the mean \
+             scores above chance, of all tasks the mean of these ratios.",
             comparison::shares(&data, &pairs),
         ),
     ]
