@@ -53,8 +53,8 @@ def score(task, condition, pair):
 
 
 def kept(condition, pair, whole="default"):
-    """The share of a condition's transfer that another keeps, over three tasks."""
-    return sum(score(task, condition, pair) for task in TASKS) / sum(score(task, whole, pair) for task in TASKS)
+    """The share of a condition's transfer that another keeps: of each task, then their mean."""
+    return statistics.mean(score(task, condition, pair) / score(task, whole, pair) for task in TASKS)
 
 
 def kept_in_paper(condition, pair, whole="default"):
@@ -64,11 +64,9 @@ def kept_in_paper(condition, pair, whole="default"):
 
     def above(name):
         cells = zip(table["across"], rows[name])
-        return sum(
-            number * table["unit"] - TASKS[column["task"]][1] for column, number in cells if column["language"] == pair[3:]
-        )
+        return [number * table["unit"] - TASKS[column["task"]][1] for column, number in cells if column["language"] == pair[3:]]
 
-    return above(condition) / above(whole)
+    return statistics.mean(part / all for part, all in zip(above(condition), above(whole)))
 
 
 def words(system, pair, layer=""):

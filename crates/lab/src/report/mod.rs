@@ -116,11 +116,7 @@ impl ReportPage {
         let opening = page::PageOpening {
             headline: opening::headline(&views),
             spaces: match spaces {
-                [] => {
-                    let caption = OPENING.to_owned();
-                    let main = opening::figure(&views);
-                    main.map(|figure| SpaceFigure { figure, caption }).into_iter().collect()
-                }
+                [] => opening_figure(&views).into_iter().collect(),
                 spaces => spaces.to_vec(),
             },
         };
@@ -183,6 +179,19 @@ pub fn missing_studies(records: &[Record], texts: &[TextRecord]) -> Vec<&'static
     });
     studies_of(&empty.copied().collect::<Vec<_>>())
 }
+
+/// The paper's central table against ours or, without its conditions, what one encoder shares.
+fn opening_figure(views: &[SettingView<'_>]) -> Option<SpaceFigure> {
+    let of = |figure: Option<Figure>, caption: &str| {
+        figure.map(|figure| SpaceFigure { figure, caption: caption.to_owned() })
+    };
+    of(sections::against_paper(views), AGAINST).or_else(|| of(opening::figure(views), OPENING))
+}
+
+/// The caption of the figure that compares conditions with the paper's.
+const AGAINST: &str = "Zero-shot transfer above chance under each condition of Conneau et al. 2020, Table 1, as a share of the default\u{2019}s: of a \
+                       task the ratio of the means over seeds, of all tasks the mean of these ratios, with 95 % intervals. A diamond is the \
+                       paper\u{2019}s share (of the same language, or of its mean over three).";
 
 /// The caption of the opening figure.
 const OPENING: &str = "A bilingual encoder beside an untrained one of the same architecture: sentence retrieval between the languages \

@@ -22,6 +22,7 @@ mod similarity;
 mod transfer;
 
 pub(super) use demo::{DemoMeasure, demo_layer, demo_measures};
+pub(super) use transfer::against_paper;
 
 use std::sync::LazyLock;
 

@@ -3,12 +3,18 @@
 
 use terms::{Estimate, Task};
 
-use super::{CONDITIONS, paper_share, paper_transfer, task_transfer, transfer};
-use crate::report::data::StudyData;
+use super::{
+    CONDITIONS, TOGETHER, paper_share, paper_transfer, task_transfer, transfer, untrained_transfer,
+};
+use crate::draw::{Chart, DotMark, DotRow, Figure, ReferenceLine};
+use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{ReportTable, TableCell};
 use crate::report::finding::{Evidence, signed};
-use crate::report::observations::Observations;
-use crate::report::sections::parts::{pair_name, target, tasks_of_paper};
+use crate::report::observations::{Observations, SeedSample};
+use crate::report::sections::names::language_name;
+use crate::report::sections::parts::{
+    OTHERS, dots, mark, measures, pair_name, pairs_of, target, tasks_of_paper,
+};
 use crate::statistics::{rank_test, spearman};
 
 /// Transfer under a condition: of one task or of all, to one language or to all.
@@ -84,6 +90,90 @@ pub(super) fn correlations(data: &StudyData<'_>, pairs: &[String]) -> ReportTabl
     table
 }
 
+/// The share of the default's transfer that a condition keeps here; empty where the default has too little.
+fn share(
+    data: &StudyData<'_>,
+    condition: &str,
+    task: Option<Task>,
+    pair: Option<&str>,
+) -> SeedSample {
+    let of = |condition: &str| match condition {
+        UNTRAINED => untrained(data, task, pair),
+        _ => observed(data, condition, task, pair),
+    };
+    // Text of another domain is less text: its share is of as much text of one domain, where that was measured.
+    let equal = Some(of("default-equal")).filter(|equal| !equal.sample().0.is_empty());
+    let whole = equal.filter(|_| condition == "wiki-cc").unwrap_or_else(|| of("default"));
+    of(condition).share_of(&whole).unwrap_or_default()
+}
+
+/// What an untrained encoder reaches above chance, of one task or of all.
+fn untrained(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Observations {
+    let data = pair.map_or_else(|| data.clone(), |pair| data.only("pair", pair));
+    let mut all = untrained_transfer(&data, &[]);
+    all.0.retain(|(_, factors), _| {
+        task.is_none_or(|task| factors.get("task").is_some_and(|one| one == task.name()))
+    });
+    all
+}
+
+fn share_in_paper(condition: &str, task: Option<Task>, pair: Option<&str>) -> Option<f64> {
+    published(pair, |language| paper_share(condition, "default", language, task))
+}
+
+/// What an encoder's languages are called in a figure over all settings.
+fn named(view: &SettingView<'_>, pair: &str) -> String {
+    match view.setting.invented {
+        true => format!("here, invented ({})", view.setting.scale),
+        false => format!("here, {} ({})", language_name(target(pair)), view.setting.scale),
+    }
+}
+
+/// The share of the default's transfer that each condition keeps: in every setting, and in the paper. None without conditions.
+pub(in crate::report) fn against_paper(views: &[SettingView<'_>]) -> Option<Figure> {
+    let measured: Vec<(String, StudyData<'_>, Option<String>)> = views
+        .iter()
+        .flat_map(|view| {
+            let data = view.studies(&TOGETHER);
+            let pairs = pairs_of(&data, &measures());
+            // Invented languages are the same at every distance but in it, and the paper has no such pair.
+            let pairs = if view.setting.invented { &pairs[..pairs.len().min(1)] } else { &pairs };
+            let of = |pair: &String| {
+                let pair_or_all = (!view.setting.invented).then(|| pair.clone());
+                (named(view, pair), data.clone(), pair_or_all)
+            };
+            pairs.iter().map(of).collect::<Vec<_>>()
+        })
+        .collect();
+    let conditions = CONDITIONS[1..].iter().filter(|condition| **condition != "default-equal");
+    let row = |condition: &&str, task: Option<Task>| -> Option<DotRow> {
+        let of =
+            |(place, (name, data, pair)): (usize, &(String, StudyData<'_>, Option<String>))| {
+                let sample = share(data, condition, task, pair.as_deref());
+                mark(
+                    name,
+                    OTHERS + place,
+                    &sample,
+                    share_in_paper(condition, task, pair.as_deref()),
+                )
+            };
+        let marks: Vec<DotMark> = measured.iter().enumerate().map(of).collect();
+        // Of several settings the deepest, which comes last, counts layers as the paper does.
+        let name = measured.last()?.1.name(condition);
+        marks.iter().any(|mark| mark.value.is_some()).then_some(DotRow { name, marks })
+    };
+    let panel = |(name, task): (String, Option<Task>)| -> Option<Chart> {
+        let rows: Vec<DotRow> =
+            conditions.clone().filter_map(|condition| row(condition, task)).collect();
+        let whole = ReferenceLine { name: "default".to_owned(), value: 1.0 };
+        dots(&name, "share of the default\u{2019}s transfer", rows, vec![whole])
+    };
+    let charts: Vec<Chart> = columns().into_iter().rev().filter_map(panel).collect();
+    let title = "What each condition keeps of the default\u{2019}s transfer, here and in the paper";
+    (!charts.is_empty())
+        .then(|| Figure::of("paper-against-here".to_owned(), title.to_owned(), &charts))
+}
+
 /// The share of the default's transfer that each condition keeps, here and in the paper.
 pub(super) fn shares(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
     let columns = columns();
@@ -99,15 +189,8 @@ pub(super) fn shares(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
     for pair in pairs {
         for condition in &CONDITIONS[1..] {
             let cells = |(_, task): &(String, Option<Task>)| {
-                let of = |condition| observed(data, condition, *task, Some(pair));
-                // Text of another domain is less text: its share is of as much text of one domain, where that was measured.
-                let equal = Some(of("default-equal")).filter(|equal| !equal.sample().0.is_empty());
-                let whole =
-                    equal.filter(|_| *condition == "wiki-cc").unwrap_or_else(|| of("default"));
-                let ours = of(condition).share_of(&whole).and_then(|share| share.mean());
-                let theirs = published(Some(pair), |language| {
-                    paper_share(condition, "default", language, *task)
-                });
+                let ours = share(data, condition, *task, Some(pair)).mean();
+                let theirs = share_in_paper(condition, *task, Some(pair));
                 [TableCell::Ours(ours), TableCell::Paper(theirs, 2)]
             };
             let cells: Vec<TableCell> = columns.iter().flat_map(cells).collect();

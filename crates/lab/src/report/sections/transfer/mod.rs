@@ -2,6 +2,8 @@
 
 mod comparison;
 
+pub(in crate::report) use comparison::against_paper;
+
 use terms::{Preset, Scale, Task};
 
 use super::ReportSection;
