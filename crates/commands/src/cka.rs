@@ -46,7 +46,6 @@ tokens of the second side) subtracted: what sentence length alone explains is go
 pub struct Cka {
     /// What is compared.
     #[command(flatten)]
-    #[serde(flatten)]
     pub sides: ComparedSides,
 
     /// Subsamples (halves, drawn without replacement) for 95 % intervals [default: 100 for two
@@ -68,7 +67,6 @@ pub struct Cka {
 
     /// Where it is computed and what becomes of it.
     #[command(flatten)]
-    #[serde(flatten)]
     pub output: ComparisonOutput,
 }
 
@@ -84,7 +82,6 @@ pub struct ComparedSides {
 
     /// Parallel text.
     #[command(flatten)]
-    #[serde(flatten)]
     pub text: ParallelTextFlags,
 
     /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
@@ -123,12 +120,10 @@ pub struct ComparisonOutput {
 
     /// Whether the result is recorded.
     #[command(flatten)]
-    #[serde(flatten)]
     pub record: RecordFlags,
 
     /// Where it is computed.
     #[command(flatten)]
-    #[serde(flatten)]
     pub compute: Compute,
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use models::paraphrases::{ParaphraseConfig, ParaphraseResult, find};
+use serde::Serialize;
 use text::{CorpusSummary, Split, TokenizedCorpusSummary, Vocabulary};
 
 use super::corpus_alter::Alter;
@@ -13,6 +14,7 @@ use super::corpus_filter::Filter;
 use super::texts::{TextFlags, describe_skipped, parse_text, watch_languages, with_threads};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::request::Request;
 
 subcommands! {
     /// Tokenise text into the form that training reads, find sentences for tests in it, and alter it.
@@ -56,27 +58,38 @@ const EXAMPLES: &str = "Examples:
       --text en=- --sample-size 200000 --show 3 < en.txt";
 
 /// Flags of `corpus prepare`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Prepare {
     /// The vocabulary's folder; text is preprocessed as the vocabulary's own was.
     #[arg(long, value_name = "DIR", help_heading = "Input")]
-    vocab: PathBuf,
+    pub vocab: PathBuf,
 
     /// The folder to keep tokenised corpora in; one that is there already is found again by its text,
     /// vocabulary and settings.
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Show the first N training sentences, as subwords.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Output")]
-    show: usize,
+    pub show: usize,
 
     /// Threads; 0 takes every core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
-    threads: u16,
+    pub threads: u16,
 
     #[command(flatten)]
-    text: TextFlags,
+    pub text: TextFlags,
+}
+
+impl Request for Prepare {
+    const NAME: &str = "corpus prepare";
+    const REVISION: u32 = 1;
+    const LAST: &[&str] = &["texts", "dev", "sample_size", "seed", "out"];
+    const ON_DEVICE: bool = false;
+
+    fn is_spelt(&self, field: &str) -> bool {
+        ["dev", "seed"].contains(&field)
+    }
 }
 
 impl Prepare {
@@ -98,29 +111,36 @@ impl Prepare {
 }
 
 /// Flags of `corpus paraphrases`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Paraphrases {
     /// Parallel text of two columns, one of them in --lang; repeat for more files and pairs.
     #[arg(long, short = 'p', value_name = "LANG1-LANG2=FILE", value_parser = parse_text,
         required = true)]
-    parallel: Vec<(String, String)>,
+    pub parallel: Vec<(String, String)>,
 
     /// The language of the paraphrases.
     #[arg(long, value_name = "LANG")]
-    lang: String,
+    pub lang: String,
 
     /// Leave out sentences that stand in this text as a line, such as the text of pretraining; repeat for
     /// more.
     #[arg(long, value_name = "FILE")]
-    exclude: Vec<String>,
+    pub exclude: Vec<String>,
 
     /// The file to write: two columns, a pair a line.
     #[arg(long, short, value_name = "FILE.tsv")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace a file that exists.
     #[arg(long, short)]
-    force: bool,
+    pub force: bool,
+}
+
+impl Request for Paraphrases {
+    const NAME: &str = "corpus paraphrases";
+    const REVISION: u32 = 1;
+    const ON_DEVICE: bool = false;
+    const THREADED: bool = false;
 }
 
 impl Paraphrases {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use tasks::{AlteredLabels, alter_labelled};
 use terms::Task;
 use text::{
@@ -15,6 +16,7 @@ use super::texts::{SentenceFlags, TokenizerFlag, parse_text, watch, with_threads
 use super::transfer::of_tasks;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::request::Request;
 
 pub(super) const EXAMPLES: &str = "Examples:
   English in a script of its own, beside the same sentences in English (Dufter & Schütze 2020):
@@ -32,64 +34,64 @@ pub(super) const EXAMPLES: &str = "Examples:
 The same seed gives the same language, whatever is altered.";
 
 /// Flags of `corpus alter`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Alter {
     /// The text to alter: a file, a glob, or `-` for standard input; plain, gzip or zstd. Repeat for more
     /// files of the same language.
     #[arg(long = "text", short = 't', value_name = "LANG=FILE", value_parser = parse_text,
         required = true, help_heading = "Input")]
-    texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
 
     /// The text is labelled data of this task, and is written in the same format: trees and tags follow
     /// their words.
     #[arg(long, value_parser = task_values(), help_heading = "Input",
         conflicts_with_all = ["columns", "lines", "limit", "sample_size", "distinct", "original", "dictionary"])]
-    task: Option<Task>,
+    pub task: Option<Task>,
 
     #[command(flatten)]
-    sentences: SentenceFlags,
+    pub sentences: SentenceFlags,
 
     /// How text is tokenized into words, before it is altered.
     #[arg(long, value_enum, default_value_t = TokenizerFlag::Auto, help_heading = "Input")]
-    tokenizer: TokenizerFlag,
+    pub tokenizer: TokenizerFlag,
 
     /// Lowercase first: in a shifted script, a capital and its small letter are two unrelated letters.
     #[arg(long, help_heading = "Input")]
-    lowercase: bool,
+    pub lowercase: bool,
 
     /// The script: every character another letter, so that no subword is shared, or as it was.
     #[arg(long, value_enum, default_value_t = ScriptName::Shifted, help_heading = "Alteration")]
-    script: ScriptName,
+    pub script: ScriptName,
 
     /// The order of the words of a sentence.
     #[arg(long, value_enum, default_value_t = OrderName::Same, help_heading = "Alteration")]
-    order: OrderName,
+    pub order: OrderName,
 
     /// With --order permuted: the probability that a word is among those that change places; 0 changes
     /// nothing, 1 gives every order the same probability [default: 1].
     #[arg(long, value_name = "P", help_heading = "Alteration")]
-    strength: Option<f64>,
+    pub strength: Option<f64>,
 
     /// A random morphology: every word carries one of N invented endings, which the word before it decides
     /// (0 for none, at most 100).
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Alteration")]
-    endings: u32,
+    pub endings: u32,
 
     /// The random seed of script, permutations, endings and sample.
     #[arg(long, default_value_t = 1, help_heading = "Alteration")]
-    seed: u64,
+    pub seed: u64,
 
     /// The file of altered sentences, one a line; `-` is standard output.
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Also write the sentences as they were, tokenised: line i is line i of --out.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    original: Option<PathBuf>,
+    pub original: Option<PathBuf>,
 
     /// Also write a dictionary: altered word, space, word; the most frequent first.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    dictionary: Option<PathBuf>,
+    pub dictionary: Option<PathBuf>,
 
     /// The most entries of the dictionary.
     #[arg(
@@ -99,20 +101,21 @@ pub struct Alter {
         requires = "dictionary",
         help_heading = "Output"
     )]
-    max_vocab: usize,
+    pub max_vocab: usize,
 
     /// Replace files that exist.
     #[arg(long, short, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     /// Threads; 0 takes every core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
-    threads: u16,
+    pub threads: u16,
 }
 
 /// A script by name.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ScriptName {
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScriptName {
     /// Every character is a letter of another script.
     Shifted,
     /// As it was.
@@ -120,14 +123,26 @@ enum ScriptName {
 }
 
 /// An order of words by name.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OrderName {
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum OrderName {
     /// As it was.
     Same,
     /// From the last word to the first.
     Inverted,
     /// At random within the sentence, as much as --strength says.
     Permuted,
+}
+
+impl Request for Alter {
+    const NAME: &str = "corpus alter";
+    const REVISION: u32 = 1;
+    const LAST: &[&str] = &["columns", "seed", "out", "original", "dictionary"];
+    const ON_DEVICE: bool = false;
+
+    fn is_spelt(&self, field: &str) -> bool {
+        field == "seed" && self.original.is_some()
+    }
 }
 
 impl Alter {

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 use text::{ExclusionConfig, ExclusionResult, exclude_tests};
 
 use super::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::request::Request;
 
 pub(super) const EXAMPLES: &str = "Example:
   Text for pretraining without the sentences of two parallel test sets:
@@ -17,29 +19,36 @@ Sentences are the same where their letters and digits are. Studies of real langu
 is trained on.";
 
 /// Flags of `corpus exclude`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Exclude {
     /// The text: a file or a glob; plain, gzip or zstd. Repeat for more files of the same language.
     #[arg(long = "text", short = 't', value_name = "LANG=FILE", value_parser = parse_text,
         required = true, help_heading = "Input")]
-    texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
 
     /// Test sentences of the same language, one a line (of a `.tsv` file, the columns named by --columns); repeat for more
     /// files.
     #[arg(long, value_name = "FILE", required = true, help_heading = "Input")]
-    exclude: Vec<String>,
+    pub exclude: Vec<String>,
 
     #[command(flatten)]
-    columns: ColumnsFlag,
+    pub columns: ColumnsFlag,
 
     /// The file to write, compressed where it ends in `.zst`: lines as they were or, where a sentence was left out, the
     /// others, one a line.
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace a file that exists.
     #[arg(long, short, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
+}
+
+impl Request for Exclude {
+    const NAME: &str = "corpus exclude";
+    const REVISION: u32 = 1;
+    const ON_DEVICE: bool = false;
+    const THREADED: bool = false;
 }
 
 impl Exclude {

@@ -20,7 +20,7 @@ use super::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::{Waiting, counted};
-use crate::request::{Request, named_files};
+use crate::request::Request;
 
 const EXAMPLES: &str = "Examples:
   Parallel sentences through a model, every layer:
@@ -65,19 +65,16 @@ pub struct LanguageId {
     /// Text of a language, a sentence a line; two languages at least. Plain, gzip or zstd.
     #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text,
         requires = "model", help_heading = "Input")]
-    #[serde(serialize_with = "named_files")]
     pub texts: Vec<(String, String)>,
 
     /// Which columns hold sentences.
     #[command(flatten)]
-    #[serde(flatten)]
     pub columns: ColumnsFlag,
 
     /// Vectors of a language in place of text: rows x dimension, or layers x rows x dimension; .npy, .npz
     /// or safetensors.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with = "model",
         help_heading = "Input")]
-    #[serde(serialize_with = "named_files")]
     pub vectors: Vec<(String, String)>,
 
     /// Read at most the first N lines of each language's text.
@@ -98,12 +95,10 @@ pub struct LanguageId {
 
     /// Whether the result is recorded.
     #[command(flatten)]
-    #[serde(flatten)]
     pub record: RecordFlags,
 
     /// Where it is computed.
     #[command(flatten)]
-    #[serde(flatten)]
     pub compute: Compute,
 }
 

@@ -15,7 +15,7 @@ use super::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::counted;
-use crate::request::{Request, named_files};
+use crate::request::Request;
 
 const EXAMPLES: &str = "Examples:
   The neurons of two languages, on parallel sentences:
@@ -42,12 +42,10 @@ pub struct LanguageNeurons {
     /// Text of a language, a sentence a line; two languages at least. Plain, gzip or zstd.
     #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text, required = true,
         help_heading = "Input")]
-    #[serde(serialize_with = "named_files")]
     pub texts: Vec<(String, String)>,
 
     /// Which columns hold sentences.
     #[command(flatten)]
-    #[serde(flatten)]
     pub columns: ColumnsFlag,
 
     /// Read at most the first N sentences of each language's text.
@@ -68,12 +66,10 @@ pub struct LanguageNeurons {
 
     /// Whether the result is recorded.
     #[command(flatten)]
-    #[serde(flatten)]
     pub record: RecordFlags,
 
     /// Where it is computed.
     #[command(flatten)]
-    #[serde(flatten)]
     pub compute: Compute,
 }
 

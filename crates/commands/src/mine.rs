@@ -23,7 +23,7 @@ use super::texts::{ColumnsFlag, by_language, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::{Progress, Waiting};
-use crate::request::{Request, named_files};
+use crate::request::Request;
 
 const EXAMPLES: &str = "Examples:
   Two texts in an encoder's space; vectors and the state of the search are kept,
@@ -64,12 +64,10 @@ pub struct Mine {
     /// zstd.
     #[arg(long = "text", short = 't', value_name = "LANG=FILE", value_parser = parse_text, requires = "models",
         help_heading = "Input")]
-    #[serde(serialize_with = "named_files")]
     pub texts: Vec<(String, String)>,
 
     /// Which columns hold sentences.
     #[command(flatten)]
-    #[serde(flatten)]
     pub columns: ColumnsFlag,
 
     /// Each line is an id, a tab and a sentence, as in BUCC; pairs and gold pairs are then written as ids.
@@ -142,12 +140,10 @@ pub struct Mine {
 
     /// Whether the result is recorded.
     #[command(flatten)]
-    #[serde(flatten)]
     pub record: RecordFlags,
 
     /// Where it is computed.
     #[command(flatten)]
-    #[serde(flatten)]
     pub compute: Compute,
 }
 

@@ -17,7 +17,6 @@ use terms::Fault as _;
 use super::texts::{ColumnsFlag, RowFlags, parse_text};
 use crate::failure::Failure;
 use crate::progress::Waiting;
-use crate::request::named_files;
 
 /// Where a command computes.
 #[derive(Args, Serialize)]
@@ -224,17 +223,14 @@ pub struct ParallelTextFlags {
     /// Plain, gzip or zstd.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, requires = "models",
         help_heading = "Input")]
-    #[serde(serialize_with = "named_files")]
     pub parallel: Vec<(String, String)>,
 
     /// Columns of sentences.
     #[command(flatten)]
-    #[serde(flatten)]
     pub columns: ColumnsFlag,
 
     /// How many of them.
     #[command(flatten)]
-    #[serde(flatten)]
     pub rows: RowFlags,
 }
 

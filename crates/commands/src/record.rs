@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::measured::{Extractor, Factors};
 use crate::outcome::Outcome;
-use crate::request::named_files;
 
 /// Whether and how a result is recorded.
 #[derive(Args, Serialize)]
@@ -26,7 +25,6 @@ pub struct RecordFlags {
     /// A factor of the recorded numbers, such as system=mbert; repeat for more. Languages, layers and tasks are
     /// recorded anyway, and the model's folder as `system`.
     #[arg(long = "factor", value_name = "NAME=VALUE", value_parser = factor, requires = "record_in")]
-    #[serde(serialize_with = "named_files")]
     factors: Vec<(String, String)>,
 }
 

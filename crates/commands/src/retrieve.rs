@@ -19,7 +19,7 @@ use super::record::{RecordFlags, pair, system};
 use super::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::request::{Request, named_files, one_or_more};
+use crate::request::{Request, one_or_more};
 
 const EXAMPLES: &str = "Examples:
   A bilingual encoder on LASER's Tatoeba files; the map is learned from other pairs:
@@ -46,13 +46,11 @@ after Procrustes alignment learned from the pairs of --train.";
 pub struct Retrieve {
     /// Parallel text.
     #[command(flatten)]
-    #[serde(flatten)]
     pub text: ParallelTextFlags,
 
     /// Other parallel text, to learn a map from; given likewise.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, requires = "models",
         help_heading = "Input")]
-    #[serde(serialize_with = "named_files")]
     pub train: Vec<(String, String)>,
 
     /// Vectors of one side, rows x dimension or layers x rows x dimension: .npy, .npz, safetensors.
@@ -128,12 +126,10 @@ pub struct Retrieve {
 
     /// Whether the result is recorded.
     #[command(flatten)]
-    #[serde(flatten)]
     pub record: RecordFlags,
 
     /// Where it is computed.
     #[command(flatten)]
-    #[serde(flatten)]
     pub compute: Compute,
 }
 

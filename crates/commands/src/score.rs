@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::measured::Extractor;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use tasks::ScoringRules;
 use tasks::ner::Repair;
 use tasks::parse::RelationLabels;
@@ -53,19 +54,20 @@ pub fn task_values() -> impl TypedValueParser<Value = Task> {
     values.map(|name| name.parse().expect("only tasks are listed"))
 }
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct RuleFlags {
     /// NER: what becomes of tag sequences that are no valid spans [default: paper].
     #[arg(long, value_name = "RULE", help_heading = "Evaluation")]
-    repair: Option<RepairName>,
+    pub repair: Option<RepairName>,
 
     /// Parsing: compare relations in full, such as nmod:poss, and not only nmod.
     #[arg(long, help_heading = "Evaluation")]
-    full_labels: bool,
+    pub full_labels: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum RepairName {
+#[derive(Clone, Copy, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepairName {
     /// B-X I-Y I-Z is one entity of type Z (Conneau et al. 2020).
     Paper,
     /// I-Y after X begins an entity of its own, as in conlleval and seqeval.

@@ -43,7 +43,6 @@ hold one layer of both sides.";
 pub struct Similarity {
     /// What is compared.
     #[command(flatten)]
-    #[serde(flatten)]
     pub sides: ComparedSides,
 
     /// Which measures; several with commas between [default: all].
@@ -65,7 +64,6 @@ pub struct Similarity {
 
     /// Where it is computed and what becomes of it.
     #[command(flatten)]
-    #[serde(flatten)]
     pub output: ComparisonOutput,
 }
 

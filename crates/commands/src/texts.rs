@@ -32,11 +32,11 @@ pub struct ColumnsFlag {
 pub struct RowFlags {
     /// Read at most the first N sentences of each language.
     #[arg(long, short = 'n', value_name = "N", conflicts_with = "sample_size", help_heading = "Input", value_parser = one_or_more())]
-    limit: Option<usize>,
+    pub limit: Option<usize>,
 
     /// Draw a random sample of N sentences of each language, by --seed: of parallel text the same lines.
     #[arg(long, value_name = "N", help_heading = "Input", value_parser = one_or_more())]
-    sample_size: Option<usize>,
+    pub sample_size: Option<usize>,
 }
 
 impl RowFlags {
@@ -59,21 +59,21 @@ impl RowFlags {
 }
 
 /// How files become sentences, and which of these are taken.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct SentenceFlags {
     #[command(flatten)]
-    columns: ColumnsFlag,
+    pub columns: ColumnsFlag,
 
     /// Treat every line as one sentence, rather than split lines into sentences.
     #[arg(long, help_heading = "Input")]
-    pub(super) lines: bool,
+    pub lines: bool,
 
     #[command(flatten)]
-    rows: RowFlags,
+    pub rows: RowFlags,
 
     /// Drop duplicate sentences.
     #[arg(long, help_heading = "Input")]
-    distinct: bool,
+    pub distinct: bool,
 }
 
 impl SentenceFlags {
@@ -93,37 +93,37 @@ impl SentenceFlags {
     }
 }
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct TextFlags {
     /// Text of a language: a file, a glob, or `-` for standard input; plain, gzip or zstd.
     /// Repeat for more files and more languages.
     #[arg(long = "text", short = 't', value_name = "LANG=FILE", value_parser = parse_text,
         help_heading = "Input")]
-    pub(crate) texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
 
     #[command(flatten)]
-    sentences: SentenceFlags,
+    pub sentences: SentenceFlags,
 
     /// Hold out N sentences for development.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
-    dev: u64,
+    pub dev: u64,
 
     /// Hold out N sentences for test.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
-    test: u64,
+    pub test: u64,
 
     /// The random seed of the sample, the held-out sentences and training.
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
 
     /// Skip and count bad lines and empty files, rather than stop at the first.
     #[arg(long, help_heading = "Input")]
-    tolerant: bool,
+    pub tolerant: bool,
 
     /// The longest line to read.
     #[arg(long, value_name = "BYTES", default_value_t = LineRules::default().longest,
         help_heading = "Input")]
-    longest_line: usize,
+    pub longest_line: usize,
 }
 
 /// A language and its file, `LANG=FILE`.
@@ -211,24 +211,24 @@ impl TextFlags {
 }
 
 /// How a new vocabulary's text is preprocessed; later text is preprocessed alike.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct PreparationFlags {
     /// How text is tokenized into words.
     #[arg(long, value_enum, default_value_t = TokenizerFlag::Auto, help_heading = "Preprocessing")]
-    tokenizer: TokenizerFlag,
+    pub tokenizer: TokenizerFlag,
 
     /// Lowercase.
     #[arg(long, help_heading = "Preprocessing")]
-    lowercase: bool,
+    pub lowercase: bool,
 
     /// Remove accents.
     #[arg(long, help_heading = "Preprocessing")]
-    strip_accents: bool,
+    pub strip_accents: bool,
 
     /// Map traditional Chinese characters to simplified ones, by a table of two columns (applies to
     /// `zh`).
     #[arg(long, value_name = "TABLE", help_heading = "Preprocessing")]
-    simplify: Option<PathBuf>,
+    pub simplify: Option<PathBuf>,
 }
 
 flag_values! {
@@ -245,17 +245,17 @@ flag_values! {
     }
 }
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct ParallelFlags {
     /// Parallel text: LANG=FILE twice, where line i translates line i and the first is the source (of
     /// a `.tsv` file, the columns named by --columns); or LANG1-LANG2=FILE once, with two columns separated by a tab
     /// or `|||`. Plain, gzip or zstd, `-` for standard input; repeat for more files.
     #[arg(long, short = 'p', value_name = "LANG=FILE|LANG1-LANG2=FILE", value_parser = parse_text,
         help_heading = "Input")]
-    parallel: Vec<(String, String)>,
+    pub parallel: Vec<(String, String)>,
 
     #[command(flatten)]
-    pub(crate) columns: ColumnsFlag,
+    pub columns: ColumnsFlag,
 }
 
 /// Where parallel text is, and its two languages.

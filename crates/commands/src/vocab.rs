@@ -7,6 +7,7 @@ use crate::measured::Extractor;
 use clap::{Args, ValueEnum};
 use models::VOCABULARY_FOLDER;
 use models::inspect::vocabulary;
+use serde::Serialize;
 use text::{
     BpeSettings, CorpusReport, CountedText, LanguageSummary, Vocabulary, VocabularyKind,
     VocabularyStats, VocabularySummary,
@@ -16,7 +17,7 @@ use super::record::{RecordFlags, system};
 use super::texts::{PreparationFlags, TextFlags, describe_skipped, watch_languages, with_threads};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::request::one_or_more;
+use crate::request::{Request, one_or_more};
 
 const EXAMPLES: &str = "Examples:
   isogloss vocab train --out joint --text en=en.txt --text fr=fr.txt
@@ -61,24 +62,24 @@ const STATS_EXAMPLES: &str = "Examples:
       --text en=test-en.tsv --text de=test-de.tsv";
 
 /// Flags of `vocab train`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Train {
     /// How the languages' vocabularies relate.
     #[arg(long, value_enum, default_value_t = KindFlag::Joint, help_heading = "Training")]
-    kind: KindFlag,
+    pub kind: KindFlag,
 
     /// Merges to learn [default: 80000 for a joint vocabulary, 40000 for each language otherwise].
     #[arg(long, value_name = "N", help_heading = "Training")]
-    merges: Option<usize>,
+    pub merges: Option<usize>,
 
     /// The size of the alphabet: the N most frequent characters; words with others are not learned from.
     #[arg(long, value_name = "N", help_heading = "Training", default_value_t = BpeSettings::default().characters, value_parser = one_or_more())]
-    characters: usize,
+    pub characters: usize,
 
     /// In a joint vocabulary, weight languages by their share of words to this power: 1 is the text as
     /// given, 0 makes all languages equal.
     #[arg(long, value_name = "POWER", default_value_t = 1.0, help_heading = "Training")]
-    balance: f64,
+    pub balance: f64,
 
     /// The WordPiece vocabulary to adopt, one subword a line, such as BERT's `vocab.txt`.
     #[arg(
@@ -87,33 +88,34 @@ pub struct Train {
         required_if_eq("kind", "wordpiece"),
         help_heading = "Training"
     )]
-    subwords: Option<PathBuf>,
+    pub subwords: Option<PathBuf>,
 
     /// The WordPiece vocabulary is lowercased, without accents.
     #[arg(long, requires = "subwords", help_heading = "Training")]
-    uncased: bool,
+    pub uncased: bool,
 
     /// The folder to write.
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace the folder if it exists.
     #[arg(long, short, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     /// Threads; 0 takes every core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
-    threads: u16,
+    pub threads: u16,
 
     #[command(flatten)]
-    text: TextFlags,
+    pub text: TextFlags,
 
     #[command(flatten)]
-    preparation: PreparationFlags,
+    pub preparation: PreparationFlags,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum KindFlag {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum KindFlag {
     /// One BPE learned from all languages together.
     Joint,
     /// One BPE per language; equal subwords are shared.
@@ -125,6 +127,10 @@ enum KindFlag {
 }
 
 impl KindFlag {
+    pub fn named(name: &str) -> Option<Self> {
+        Self::from_str(name, false).ok()
+    }
+
     fn kind(self) -> VocabularyKind {
         match self {
             KindFlag::Joint => VocabularyKind::Joint,
@@ -132,6 +138,17 @@ impl KindFlag {
             KindFlag::Disjoint => VocabularyKind::Disjoint,
             KindFlag::Wordpiece => VocabularyKind::WordPiece,
         }
+    }
+}
+
+impl Request for Train {
+    const NAME: &str = "vocab train";
+    const REVISION: u32 = 1;
+    const LAST: &[&str] = &["texts", "dev", "sample_size", "seed", "out"];
+    const ON_DEVICE: bool = false;
+
+    fn is_spelt(&self, field: &str) -> bool {
+        ["kind", "dev", "seed"].contains(&field)
     }
 }
 
@@ -220,29 +237,36 @@ fn describe_summary(summary: &VocabularySummary) -> String {
     text
 }
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Stats {
     /// The vocabulary's folder, a run's, or (with --text) a Hugging Face folder.
     #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    pub folder: PathBuf,
 
     /// Count a subword as a language's if it occurs N times or more.
     #[arg(long, value_name = "N", default_value_t = 1)]
-    min_count: u64,
+    pub min_count: u64,
 
     /// List the N most frequent anchors of each pair.
     #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
+    pub top: usize,
 
     /// Threads; 0 takes every core.
     #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: u16,
+    pub threads: u16,
 
     #[command(flatten)]
-    text: TextFlags,
+    pub text: TextFlags,
 
     #[command(flatten)]
-    record: RecordFlags,
+    pub record: RecordFlags,
+}
+
+impl Request for Stats {
+    const NAME: &str = "vocab stats";
+    const REVISION: u32 = 1;
+    const ON_DEVICE: bool = false;
+    const THREADED: bool = false;
 }
 
 impl Stats {

@@ -7,6 +7,7 @@ use models::PretrainedModel;
 use models::words::{
     ContextMeans, WordsResult, corpus, embeddings, frequent, from_subwords, read_list,
 };
+use serde::Serialize;
 use text::{Corpus, TextSource};
 use vectors::WordVectors;
 use vectors::formats::{ReadOptions, read, write};
@@ -16,7 +17,7 @@ use super::texts::{ColumnsFlag, parse_text, watch};
 use super::vectors::FormatFlag;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::request::one_or_more;
+use crate::request::{Request, one_or_more};
 
 const EXAMPLES: &str = "Examples:
   Words that are one subword of the vocabulary, from the embedding table:
@@ -30,73 +31,79 @@ const EXAMPLES: &str = "Examples:
     isogloss words --model run --text fr=fr.txt.zst --static subwords.vec --out fr.vec";
 
 /// Flags of `words`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct Words {
     /// The folder of a run, or a Hugging Face folder.
     #[arg(short, long, value_name = "DIR", help_heading = "Input")]
-    model: PathBuf,
+    pub model: PathBuf,
 
     /// Text with its language, in which the words occur; repeat for more files of the language. `-` is
     /// standard input.
     #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text,
         required_unless_present = "embeddings", help_heading = "Input")]
-    texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
 
     #[command(flatten)]
-    columns: ColumnsFlag,
+    pub columns: ColumnsFlag,
 
     /// Take the words that are one subword of the vocabulary, and their rows of the embedding table.
     #[arg(long, requires = "lang", conflicts_with_all = ["texts", "words", "layers", "limit", "lines"],
         help_heading = "Input")]
-    embeddings: bool,
+    pub embeddings: bool,
 
     /// The language of the words, with --embeddings.
     #[arg(long, value_name = "LANG", conflicts_with = "texts", help_heading = "Input")]
-    lang: Option<String>,
+    pub lang: Option<String>,
 
     /// Take static vectors of the model's subwords, such as `vectors word2vec --model` learns; a word is
     /// the mean of its subwords.
     #[arg(long = "static", value_name = "FILE", conflicts_with_all = ["embeddings", "layers"],
         help_heading = "Input")]
-    subwords: Option<PathBuf>,
+    pub subwords: Option<PathBuf>,
 
     /// Take a line as a sentence, rather than split lines into sentences.
     #[arg(long, help_heading = "Input")]
-    lines: bool,
+    pub lines: bool,
 
     /// Read at most the first N sentences.
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
         help_heading = "Input")]
-    limit: Option<u64>,
+    pub limit: Option<u64>,
 
     /// Take the N most frequent words.
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = one_or_more(),
         help_heading = "Input")]
-    max_vocab: usize,
+    pub max_vocab: usize,
 
     /// Take these words, one a line, rather than the most frequent.
     #[arg(long, value_name = "FILE", conflicts_with = "max_vocab", help_heading = "Input")]
-    words: Option<PathBuf>,
+    pub words: Option<PathBuf>,
 
     /// Which layers: all, or such as 0,4-8; 0 is the embeddings with their positions.
     #[arg(long, default_value = "all", help_heading = "Input")]
-    layers: Layers,
+    pub layers: Layers,
 
     /// The format of the vectors.
     #[arg(long, value_enum, default_value_t = FormatFlag::Text, help_heading = "Output")]
-    format: FormatFlag,
+    pub format: FormatFlag,
 
     /// The folder to make, with a file for each layer; with --embeddings or --static, the file.
     #[arg(short, long, value_name = "PATH", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace what exists.
     #[arg(short, long, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     #[command(flatten)]
-    compute: Compute,
+    pub compute: Compute,
+}
+
+impl Request for Words {
+    const NAME: &str = "words";
+    const REVISION: u32 = 1;
+    const LAST: &[&str] = &["texts", "lines", "limit", "embeddings", "out"];
 }
 
 impl Words {

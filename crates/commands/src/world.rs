@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use tensor::Device;
 use world::{
     DomainConfig, GenerateResult, GlossedSentence, LanguageConfig, MorphologyConfig, WorldConfig,
@@ -15,6 +16,7 @@ use world::{
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
+use crate::request::Request;
 
 subcommands! {
     /// What to do with a world.
@@ -52,19 +54,19 @@ const SHOW_EXAMPLES: &str = "Examples:
   isogloss world show --config world/world.toml --json";
 
 /// Flags of `world generate`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Generate {
     /// The folder to write; it appears whole or not at all.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
     /// Replace a world that is there.
     #[arg(short, long, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
     /// Threads; 0 takes every core. The files are the same.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
-    threads: usize,
+    pub threads: usize,
     #[command(flatten)]
-    keys: Keys,
+    pub keys: Keys,
 }
 
 /// Flags of `world show`.
@@ -80,68 +82,77 @@ pub struct Show {
 
 /// Keys of `world.toml` as flags; they win over the file. Lists have one value for all languages
 /// after the first, or one for each.
-#[derive(Args)]
-struct Keys {
+#[derive(Args, Serialize)]
+pub struct Keys {
     /// Read keys from a TOML file.
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// The seed of everything [default: 1].
     #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    pub seed: Option<u64>,
     /// How many languages [default: 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
-    languages: Option<u16>,
+    pub languages: Option<u16>,
     /// How far from the first language, 0..1: moves words, order, morphology and script together.
     #[arg(long, value_name = "D", value_delimiter = ',')]
-    distance: Vec<f64>,
+    pub distance: Vec<f64>,
     /// The share of content words written as in the first language, 0..1.
     #[arg(long, value_name = "SHARE", value_delimiter = ',')]
-    anchors: Vec<f64>,
+    pub anchors: Vec<f64>,
     /// The share of other words that come from the first language's by sound change, 0..1.
     #[arg(long, value_name = "SHARE", value_delimiter = ',')]
-    cognates: Vec<f64>,
+    pub cognates: Vec<f64>,
     /// The script of languages after the first, which stays as it is: latin, cyrillic, greek,
     /// armenian, georgian, hangul or han.
     #[arg(long, value_delimiter = ',')]
-    script: Vec<String>,
+    pub script: Vec<String>,
     /// Where subject, verb and object stand in languages after the first, which stays as it is: svo,
     /// sov, vso, vos, ovs or osv.
     #[arg(long, value_delimiter = ',')]
-    verb: Vec<String>,
+    pub verb: Vec<String>,
     /// Which categories are marked on words, in every language.
     #[arg(long)]
-    morphology: Option<MorphologyLevel>,
+    pub morphology: Option<MorphologyLevel>,
     /// Sentences in each corpus [default: 500000].
     #[arg(long, value_name = "N")]
-    sentences: Option<usize>,
+    pub sentences: Option<usize>,
     /// Take the corpora after the first from a domain this far from the first's, 0..1.
     #[arg(long, value_name = "SHIFT")]
-    domain_shift: Option<f64>,
+    pub domain_shift: Option<f64>,
     /// Words in the lexicon [default: 200].
     #[arg(long, value_name = "N")]
-    lemmas: Option<usize>,
+    pub lemmas: Option<usize>,
     /// Topics [default: 8].
     #[arg(long, value_name = "N")]
-    topics: Option<usize>,
+    pub topics: Option<usize>,
     /// End sentences in a full stop.
     #[arg(long)]
-    punctuation: bool,
+    pub punctuation: bool,
     /// Begin names with a capital.
     #[arg(long)]
-    capitals: bool,
+    pub capitals: bool,
     /// Set any other key, as in `--set meaning.zipf=1.0` or `--set language.1.order.adjective=after`.
     #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub set: Vec<String>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum MorphologyLevel {
+#[derive(Clone, Copy, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum MorphologyLevel {
     /// Nothing.
     None,
     /// Number and tense.
     Light,
     /// Number, tense, agreement and case.
     Rich,
+}
+
+impl Request for Generate {
+    const NAME: &str = "world generate";
+    const REVISION: u32 = 2;
+    const LAST: &[&str] = &["out"];
+    const ON_DEVICE: bool = false;
+    const THREADED: bool = false;
 }
 
 impl Generate {

@@ -7,12 +7,13 @@ use clap::Args;
 use geometry::align::{AlignContextsResult, LayerFit, align_layers, contexts_signature};
 use models::contexts::{LinkSide, TokenizedSide, leave_out, read, sample, vectors};
 use models::parallel::{ParallelSide, distinct, read_pair};
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::models::{Compute, Normalize, save_maps, steps, two_models};
 use crate::outcome::Outcome;
 use crate::progress::Waiting;
-use crate::request::one_or_more;
+use crate::request::{Request, one_or_more};
 use crate::texts::{ColumnsFlag, parse_text};
 
 const BOTH: [LinkSide; 2] = [LinkSide::First, LinkSide::Second];
@@ -30,33 +31,33 @@ Links are `i-j` pairs, a line for each pair of sentences; words count from 0 and
 by spaces, so give the text that was aligned. Rows that repeat an earlier one on both sides, and
 rows of which a side is longer than the model reads, are left out and counted.";
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Contexts {
     /// The folder of a run, or a Hugging Face folder: one for both sides, or one for each, in the order
     /// of --parallel.
     #[arg(short, long = "model", value_name = "DIR", required = true, help_heading = "Input")]
-    models: Vec<PathBuf>,
+    pub models: Vec<PathBuf>,
 
     /// Parallel text, first the side that is mapped: given twice, line i translates line i; or once as
     /// A-B=FILE, lines of `a ||| b` as `word-align --prepared` writes them (of a .tsv, two columns).
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, required = true,
         help_heading = "Input")]
-    parallel: Vec<(String, String)>,
+    pub parallel: Vec<(String, String)>,
 
     #[command(flatten)]
-    columns: ColumnsFlag,
+    pub columns: ColumnsFlag,
 
     /// The links of each pair of sentences, in Pharaoh format.
     #[arg(long, value_name = "FILE", help_heading = "Input")]
-    links: PathBuf,
+    pub links: PathBuf,
 
     /// The language whose side is mapped onto; the second, if not given.
     #[arg(long, value_name = "LANG", help_heading = "Training")]
-    onto: Option<String>,
+    pub onto: Option<String>,
 
     /// Learn from a random sample of at most N links.
     #[arg(long, value_name = "N", default_value_t = 20_000, help_heading = "Training", value_parser = one_or_more())]
-    sample_size: usize,
+    pub sample_size: usize,
 
     /// What is done to both sides first; several steps with commas between.
     #[arg(
@@ -66,22 +67,28 @@ pub struct Contexts {
         default_value = "iterative",
         help_heading = "Training"
     )]
-    normalize: Vec<Normalize>,
+    pub normalize: Vec<Normalize>,
 
     /// Seed of the sample of links.
     #[arg(long, default_value_t = 1, help_heading = "Training")]
-    seed: u64,
+    pub seed: u64,
 
     /// The folder to make, with a map for each layer: W of W x, `layer-N.npy`.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace a folder that exists.
     #[arg(short, long, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     #[command(flatten)]
-    compute: Compute,
+    pub compute: Compute,
+}
+
+impl Request for Contexts {
+    const NAME: &str = "align contexts";
+    const REVISION: u32 = 2;
+    const LAST: &[&str] = &["links", "out"];
 }
 
 impl Contexts {

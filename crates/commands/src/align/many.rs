@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use crate::measured::Extractor;
 use clap::Args;
 use geometry::joint::{AlignManyConfig, AlignManyResult, PairAccuracy, align_many};
+use serde::{Serialize, Serializer};
 
 use super::words::Shown;
 use crate::failure::Failure;
 use crate::models::{Compute, Normalize, steps};
 use crate::outcome::Outcome;
 use crate::record::RecordFlags;
-use crate::request::one_or_more;
+use crate::request::{Request, one_or_more};
 
 pub(super) const EXAMPLES: &str = "Example:
   Four languages, dictionaries of four of their six pairs, and all pairs evaluated:
@@ -31,34 +32,36 @@ dictionary: its own, or that of the opposite direction reversed, or the source's
 hub. Words that a map of the pair was learned from are left out and counted, and every translation that any
 of the dictionaries has is right.";
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Many {
     /// The vectors of a language, in any format that `align words` reads; repeat for each language.
     #[arg(long, value_name = "LANG=FILE", value_parser = crate::texts::parse_text, required = true,
         help_heading = "Input")]
-    vectors: Vec<(String, String)>,
+    pub vectors: Vec<(String, String)>,
 
     /// A dictionary of two of the languages to learn from; repeat for more. Not every pair needs one.
     #[arg(long, value_name = "LANG1-LANG2=FILE", value_parser = parse_pair, required = true,
         help_heading = "Input")]
-    dictionary: Vec<([String; 2], PathBuf)>,
+    #[serde(serialize_with = "typed_pairs")]
+    pub dictionary: Vec<([String; 2], PathBuf)>,
 
     /// A dictionary of two of the languages, whose words of the first are looked up in the second; repeat for more, such as
     /// that of the opposite direction.
     #[arg(long, value_name = "LANG1-LANG2=FILE", value_parser = parse_pair, help_heading = "Input")]
-    test_dictionary: Vec<([String; 2], PathBuf)>,
+    #[serde(serialize_with = "typed_pairs")]
+    pub test_dictionary: Vec<([String; 2], PathBuf)>,
 
     /// Read the N most frequent words of each language, which stand first.
     #[arg(long, value_name = "N", default_value_t = 50_000, help_heading = "Input", value_parser = one_or_more())]
-    max_vocab: usize,
+    pub max_vocab: usize,
 
     /// Leave out vectors of zeros, rather than stop at the first.
     #[arg(long, help_heading = "Input")]
-    tolerant: bool,
+    pub tolerant: bool,
 
     /// The language whose space is the common one [default: the first].
     #[arg(long, value_name = "LANG", help_heading = "Training")]
-    hub: Option<String>,
+    pub hub: Option<String>,
 
     /// What is done to all languages first; several steps with commas between.
     #[arg(
@@ -68,25 +71,29 @@ pub struct Many {
         default_value = "iterative",
         help_heading = "Training"
     )]
-    normalize: Vec<Normalize>,
+    pub normalize: Vec<Normalize>,
 
     /// Neighbours of CSLS.
     #[arg(long, value_name = "K", default_value_t = 10, help_heading = "Evaluation", value_parser = one_or_more())]
-    neighbors: usize,
+    pub neighbors: usize,
 
     /// A new folder for the map (LANG.npy) and the mapped vectors (LANG.vec) of each language, learned together.
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 
     /// Replace the folder.
     #[arg(long, short, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     #[command(flatten)]
-    record: RecordFlags,
+    pub record: RecordFlags,
 
     #[command(flatten)]
-    compute: Compute,
+    pub compute: Compute,
+}
+
+fn typed_pairs<S: Serializer>(files: &[([String; 2], PathBuf)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(files.iter().map(|(pair, file)| (pair.join("-"), file)))
 }
 
 fn parse_pair(argument: &str) -> Result<([String; 2], PathBuf), String> {
@@ -96,6 +103,11 @@ fn parse_pair(argument: &str) -> Result<([String; 2], PathBuf), String> {
         whole.then(|| ([a.to_owned(), b.to_owned()], PathBuf::from(file)))
     });
     parsed.ok_or_else(|| "write LANG1-LANG2=FILE, such as fr-en=fr-en.txt".to_owned())
+}
+
+impl Request for Many {
+    const NAME: &str = "align many";
+    const REVISION: u32 = 2;
 }
 
 impl Many {

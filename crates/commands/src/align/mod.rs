@@ -5,6 +5,8 @@ mod many;
 mod words;
 mod words_report;
 
+pub use self::contexts::Contexts;
+pub use self::many::Many;
 pub use self::words::{Init, Retrieval, Words};
 
 const EXAMPLES: &str = "Examples:

@@ -164,11 +164,9 @@ pub struct Words {
     force: bool,
 
     #[command(flatten)]
-    #[serde(flatten)]
     record: RecordFlags,
 
     #[command(flatten)]
-    #[serde(flatten)]
     compute: Compute,
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ranks::{RankError, Ranks};
+use serde::Serialize;
 use tensor::Device;
 use terms::{Fault, Preset, Scale};
 use toml::{Table, Value};
@@ -27,6 +28,7 @@ use super::texts::scales;
 use super::training_view::TrainingView;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::request::Request;
 use crate::stop;
 
 const EXAMPLES: &str = "Examples:
@@ -67,123 +69,123 @@ const USAGE: &str = "isogloss pretrain [OPTIONS] --out <DIR> [CONFIG.toml]
        isogloss pretrain --resume --out <DIR> [OPTIONS]";
 
 /// Flags of `pretrain`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES, after_long_help = long_help(), override_usage = USAGE)]
 pub struct Pretrain {
     /// Keys over those of the preset, in TOML; a run's own config.toml makes the same run again.
     #[arg(value_name = "CONFIG.toml", help_heading = "Input")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
 
     /// A folder of `world generate`: its text, and parallel sentences to measure retrieval on.
     #[arg(long, value_name = "DIR", conflicts_with = "texts", help_heading = "Input")]
-    world: Option<PathBuf>,
+    pub world: Option<PathBuf>,
 
     /// Text of a language; repeat for more files and more languages.
     #[arg(short = 't', long = "text", value_name = "LANG=FILE", value_parser = parse_text,
         help_heading = "Input")]
-    texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
 
     /// A dictionary for extra anchors, such as en-fr=FILE; repeat for more.
     #[arg(long = "dictionary", value_name = "A-B=FILE", value_parser = parse_text,
         help_heading = "Input")]
-    dictionaries: Vec<(String, String)>,
+    pub dictionaries: Vec<(String, String)>,
 
     /// A vocabulary to use as it is, in place of learning one: a folder of `vocab train`, or a file of
     /// WordPiece subwords such as multilingual BERT's vocab.txt (cased; for an uncased one add
     /// --vocabulary.uncased true).
     #[arg(long, value_name = "FILE|DIR", help_heading = "Input")]
-    vocab: Option<PathBuf>,
+    pub vocab: Option<PathBuf>,
 
     /// Begin with the weights and the vocabulary of this model, a run, a snapshot (RUN@STEP) or a Hugging Face
     /// folder, in place of random weights: continued pretraining. The encoder has the model's shape; the scale
     /// decides batches and the learning rate. Text may be of some of its languages.
     #[arg(long, alias = "init", value_name = "DIR", help_heading = "Input")]
-    from: Option<PathBuf>,
+    pub from: Option<PathBuf>,
 
     /// Text of a language that the model of --from does not know: it is given new subwords, learned from the
     /// text (--vocabulary.merges N of them at most), and embeddings for them. Repeat for more files and more languages.
     #[arg(long = "add-language", value_name = "LANG=FILE", value_parser = parse_text,
         help_heading = "Input")]
-    added: Vec<(String, String)>,
+    pub added: Vec<(String, String)>,
 
     /// The run's folder.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace a run that is there.
     #[arg(short, long, conflicts_with = "resume", help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     /// Resume the run in the folder from its last checkpoint. Flags may be given again as they were; more
     /// --steps extend the run.
     #[arg(long, help_heading = "Output")]
-    resume: bool,
+    pub resume: bool,
 
     /// The condition [default: default].
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = "Training")]
-    preset: Option<Preset>,
+    pub preset: Option<Preset>,
 
     /// How large everything is [default: tiny].
     #[arg(long, value_name = "NAME", value_parser = scales(), help_heading = "Training")]
-    scale: Option<Scale>,
+    pub scale: Option<Scale>,
 
     /// Updates to make [default: 6000 at scale tiny, 8000 at small, 417000 at paper, which is 200 epochs
     /// of 200,000 sequences on each of eight GPUs, 96 at a time].
     #[arg(long, value_name = "N", help_heading = "Training")]
-    steps: Option<i64>,
+    pub steps: Option<i64>,
 
     /// The peak learning rate: adam.lr.
     #[arg(long, value_name = "X", help_heading = "Training")]
-    lr: Option<f64>,
+    pub lr: Option<f64>,
 
     /// Seeds weights, batches, masks and dropout [default: 1].
     #[arg(long, value_name = "N", help_heading = "Training")]
-    seed: Option<i64>,
+    pub seed: Option<i64>,
 
     /// What --add-language trains: all weights, or those of the new language alone (its embeddings and softmax
     /// rows), the rest frozen as in Artetxe et al. 2020 [default: all].
     #[arg(long, value_name = "WEIGHTS", value_parser = ["all", "new"], help_heading = "Training")]
-    trainable: Option<String>,
+    pub trainable: Option<String>,
 
     /// Micro-batches whose gradients make one update.
     #[arg(long, value_name = "N", help_heading = "Training")]
-    accumulate: Option<i64>,
+    pub accumulate: Option<i64>,
 
     /// Updates between two checkpoints.
     #[arg(long, value_name = "N", help_heading = "Training")]
-    checkpoint_every: Option<i64>,
+    pub checkpoint_every: Option<i64>,
 
     /// Set any key, such as encoder.norm=post or adam.beta2=0.98; repeat for more. A key with a dot is a
     /// flag too: --adam.beta2 0.98.
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Training")]
-    set: Vec<String>,
+    pub set: Vec<String>,
 
     /// Updates between two evaluations.
     #[arg(long, value_name = "N", help_heading = "Evaluation")]
-    evaluate_every: Option<i64>,
+    pub evaluate_every: Option<i64>,
 
     /// Stop after so many evaluations without a better one [default: 25; at scale paper never, as in
     /// Conneau et al. 2020].
     #[arg(long, value_name = "N", help_heading = "Evaluation")]
-    patience: Option<i64>,
+    pub patience: Option<i64>,
 
     /// The language whose perplexity on held-out text chooses the best weights; the first if none.
     #[arg(long, value_name = "LANG", help_heading = "Evaluation")]
-    select_by: Option<String>,
+    pub select_by: Option<String>,
 
     /// Train with N processes on this machine, one for each GPU (--gpus N says the same); with --device cpu they share the
     /// cores. Each computes the gradients of every Nth micro-batch of an update, so that --accumulate is a multiple of N, and the
     /// result is that of one process but for rounding. Processes of torchrun and srun need no flag.
     #[arg(long, alias = "gpus", value_name = "N", help_heading = "Compute")]
-    ranks: Option<usize>,
+    pub ranks: Option<usize>,
 
     /// Keep only a share of Adam's running means on each rank (ZeRO-1): for N ranks 8 bytes a weight become 8/N. The weights are
     /// the same, to the bit; every update sends the new weights around. Nothing to shard with one rank.
     #[arg(long, help_heading = "Compute")]
-    shard_optimizer: bool,
+    pub shard_optimizer: bool,
 
     #[command(flatten)]
-    compute: Compute,
+    pub compute: Compute,
 }
 
 fn presets() -> impl TypedValueParser<Value = Preset> {
@@ -222,6 +224,12 @@ fn long_help() -> String {
         let _ = write!(help, "\n  {name:<19} {what}");
     }
     help
+}
+
+impl Request for Pretrain {
+    const NAME: &str = "pretrain";
+    const REVISION: u32 = 2;
+    const LAST: &[&str] = &["world", "texts", "added", "dictionaries", "vocab", "set", "out"];
 }
 
 impl Pretrain {

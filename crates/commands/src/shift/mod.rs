@@ -11,6 +11,7 @@ use crate::measured::Extractor;
 use clap::Args;
 use models::PretrainedModel;
 use models::parallel::{self, ParallelSide};
+use serde::Serialize;
 use shift::means::{MeanVectors, MeansResult, compute};
 use shift::shifter::ShiftKind;
 use shift::token_sets::TokenSets;
@@ -21,12 +22,13 @@ use tensor::Device;
 use terms::printable;
 
 use self::difference::DifferenceOf;
-use self::sweep::SweepOver;
+pub use self::sweep::SweepOver;
 use super::models::Compute;
 use super::record::{RecordFlags, system};
 use super::texts::{ColumnsFlag, TextFlags, parse_text, watch};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::request::Request;
 
 const EXAMPLES: &str = "Examples:
   isogloss shift means --model run --out means.safetensors \\
@@ -74,14 +76,14 @@ subcommands! {
     }
 }
 
-#[derive(Args)]
-struct ModelFlags {
+#[derive(Args, Serialize)]
+pub struct ModelFlags {
     /// The folder of a run, or a Hugging Face folder.
     #[arg(short, long, value_name = "DIR", help_heading = "Input")]
-    model: PathBuf,
+    pub model: PathBuf,
 
     #[command(flatten)]
-    compute: Compute,
+    pub compute: Compute,
 }
 
 impl ModelFlags {
@@ -91,15 +93,15 @@ impl ModelFlags {
 }
 
 /// A model whose languages have mean vectors.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct MeasuredModel {
     #[command(flatten)]
-    model: ModelFlags,
+    pub model: ModelFlags,
 
     /// The language mean vectors, as `shift means` wrote them [default: means.safetensors in the
     /// model's folder].
     #[arg(long, value_name = "FILE", help_heading = "Input")]
-    means: Option<PathBuf>,
+    pub means: Option<PathBuf>,
 }
 
 impl MeasuredModel {
@@ -120,82 +122,91 @@ impl MeasuredModel {
 }
 
 /// Flags of `shift means`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(after_help = MEANS_EXAMPLES)]
 pub struct MeansOf {
     #[command(flatten)]
-    model: ModelFlags,
+    pub model: ModelFlags,
 
     #[command(flatten)]
-    text: TextFlags,
+    pub text: TextFlags,
 
     /// The file to write.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace a file that exists.
     #[arg(short, long, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 }
 
 /// Flags of `shift translate`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(after_help = TRANSLATE_EXAMPLES)]
 pub struct Translate {
     #[command(flatten)]
-    measured: MeasuredModel,
+    pub measured: MeasuredModel,
 
     /// The language to read.
     #[arg(long, value_name = "LANG")]
-    from: String,
+    pub from: String,
 
     /// The language to shift to.
     #[arg(long, value_name = "LANG")]
-    to: String,
+    pub to: String,
 
     /// After which layer to shift; 0 is the embeddings.
     #[arg(long, value_name = "N")]
-    layer: usize,
+    pub layer: usize,
 
     /// Weights of the shift, separated by commas; they may be negative.
     #[arg(long, value_name = "A,…", value_delimiter = ',', allow_hyphen_values = true,
         value_parser = weight, default_values_t = [0.0, 1.0, 2.0, 3.0])]
-    alpha: Vec<f32>,
+    pub alpha: Vec<f32>,
 
     /// How the shift is made: mean, sharing (by whether languages share a subword), bands (by
     /// frequency), without-N (without N leading directions), lsar (the component in the subspace of the languages' means is
     /// replaced by the target's: Xie et al. 2022), principal-N (mean, and deviations in N leading directions removed).
     #[arg(long, value_name = "KIND", default_value = "mean", value_parser = ShiftKind::parse)]
-    shift_kind: ShiftKind,
+    pub shift_kind: ShiftKind,
 
     /// Sentences of --from, one a line.
     #[arg(short, long, value_name = "LANG=FILE", value_parser = parse_text,
         conflicts_with = "sentence", help_heading = "Input")]
-    text: Option<(String, String)>,
+    pub text: Option<(String, String)>,
 
     /// Sentences of --from with their translations in --to, to show below: given twice, line i
     /// translates line i; or once as A-B=FILE.tsv, two columns.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text,
         conflicts_with_all = ["sentence", "text"], help_heading = "Input")]
-    parallel: Vec<(String, String)>,
+    pub parallel: Vec<(String, String)>,
 
     #[command(flatten)]
-    columns: ColumnsFlag,
+    pub columns: ColumnsFlag,
 
     /// Read at most the first N sentences of the file.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = "Input")]
-    limit: usize,
+    pub limit: usize,
 
     #[command(flatten)]
-    record: RecordFlags,
+    pub record: RecordFlags,
 
     /// Sentences, each in quotation marks; standard input, a sentence a line, if no text is given.
     #[arg(value_name = "TEXT")]
-    sentence: Vec<String>,
+    pub sentence: Vec<String>,
 }
 
 /// Shows how far a pass over a text has come.
 type Bar = Box<dyn FnMut(text::ReadProgress) + Send>;
+
+impl Request for MeansOf {
+    const NAME: &str = "shift means";
+    const REVISION: u32 = 1;
+
+    fn is_spelt(&self, field: &str) -> bool {
+        field == "seed" && self.text.sentences.rows.sample_size.is_some()
+    }
+}
 
 impl MeansOf {
     fn run(self) -> Result<Outcome, Failure> {
@@ -240,6 +251,15 @@ struct InputSentence {
     place: String,
     sentence: String,
     reference: Option<String>,
+}
+
+impl Request for Translate {
+    const NAME: &str = "shift translate";
+    const REVISION: u32 = 1;
+
+    fn is_spelt(&self, field: &str) -> bool {
+        field == "alpha"
+    }
 }
 
 impl Translate {

@@ -7,6 +7,7 @@ use crate::measured::Extractor;
 use clap::Args;
 use models::PretrainedModel;
 use models::parallel;
+use serde::Serialize;
 use shift::SweepCheckpoint;
 use shift::masked::masked_predictions;
 use shift::means::MeanVectors;
@@ -25,7 +26,7 @@ use crate::models::Layers;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::record::{RecordFlags, system};
-use crate::request::one_or_more;
+use crate::request::{Request, one_or_more};
 use crate::stop;
 use crate::texts::{ColumnsFlag, by_language, parse_text, watch_languages};
 
@@ -54,69 +55,80 @@ Interrupted by Ctrl-C, it prints and writes the directions that are done; with -
 command again continues where it was stopped or killed.";
 
 /// Flags of `shift sweep`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct SweepOver {
     #[command(flatten)]
-    measured: MeasuredModel,
+    pub measured: MeasuredModel,
 
     /// Parallel text of two languages or more: line i of one translates line i of the others; or once
     /// as A-B=FILE.tsv, two columns. Several files of a language add up. Every pair of languages is
     /// tried in both directions.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, required = true,
         help_heading = "Input")]
-    parallel: Vec<(String, String)>,
+    pub parallel: Vec<(String, String)>,
 
     #[command(flatten)]
-    columns: ColumnsFlag,
+    pub columns: ColumnsFlag,
 
     /// A dictionary by which exact translations are counted, in both directions.
     #[arg(long, value_name = "A-B=FILE", value_parser = parse_text, help_heading = "Input")]
-    dictionary: Vec<(String, String)>,
+    pub dictionary: Vec<(String, String)>,
 
     /// Text to take token sets from (V_lang of Liu et al. 2020, who take XNLI's sentences): which
     /// language uses which subword. Repeat for more files and more languages; that of a third language
     /// shows whether it is ever predicted [default: the text of the mean vectors].
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
-    token_text: Vec<(String, String)>,
+    pub token_text: Vec<(String, String)>,
 
     /// Use at most the first N distinct rows.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1000, help_heading = "Input", value_parser = one_or_more())]
-    limit: usize,
+    pub limit: usize,
 
     /// Layers to try: all, or such as 0,4-8; 0 is the embeddings. All from 1 on if not given.
     #[arg(long, help_heading = "Evaluation")]
-    layers: Option<Layers>,
+    pub layers: Option<Layers>,
 
     /// Weights of the shift, separated by commas; they may be negative.
     #[arg(long, value_name = "A,…", value_delimiter = ',', allow_hyphen_values = true,
         value_parser = super::weight, default_values_t = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0],
         help_heading = "Evaluation")]
-    alpha: Vec<f32>,
+    pub alpha: Vec<f32>,
 
     /// How the shift is made; repeat to compare: mean, sharing, bands, without-N, lsar, principal-N.
     #[arg(long, value_name = "KIND", default_value = "mean", value_parser = ShiftKind::parse,
         help_heading = "Evaluation")]
-    shift_kind: Vec<ShiftKind>,
+    pub shift_kind: Vec<ShiftKind>,
 
     /// The random seed of the masked tokens and of the permuted references.
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
-    seed: u64,
+    pub seed: u64,
 
     /// A file for every number of the sweep, in JSON; `-` is standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 
     /// Keep what is done in this folder, so that the same command again continues where it stopped.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
-    work: Option<PathBuf>,
+    pub work: Option<PathBuf>,
 
     /// Replace a file that exists.
     #[arg(short, long, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     #[command(flatten)]
-    record: RecordFlags,
+    pub record: RecordFlags,
+}
+
+impl Request for SweepOver {
+    const NAME: &str = "shift sweep";
+    const REVISION: u32 = 3;
+    const LAST: &[&str] =
+        &["token_text", "columns", "alpha", "limit", "seed", "dictionary", "shift_kind"];
+
+    fn is_spelt(&self, field: &str) -> bool {
+        ["limit", "seed", "shift_kind"].contains(&field)
+    }
 }
 
 impl SweepOver {

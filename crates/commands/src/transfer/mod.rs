@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::measured::Extractor;
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use tasks::finetune::{
     FeaturesConfig, FinetuneRecipe, LrSchedule, RecipeOverrides, SetConfig, TransferConfig, begin,
     resume, saved_config,
@@ -26,6 +27,7 @@ use super::texts::parse_text;
 use super::training_view::TrainingView;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::request::Request;
 
 const EXAMPLES: &str = "Examples:
   NER in an invented language, transferred to another that shares no word with it:
@@ -81,79 +83,79 @@ The run's folder:
   summary.json what is printed here.";
 
 /// Flags of `transfer`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{LONG}\n\n{EXAMPLES}"))]
 pub struct Transfer {
     /// The task.
     #[arg(long, value_parser = task_values(), required_unless_present = "resume")]
-    task: Option<Task>,
+    pub task: Option<Task>,
 
     /// The run's folder.
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace the run in the folder.
     #[arg(long, short, conflicts_with = "resume", help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     /// Continue the run in the folder. Other flags may be given again, and must be as they were.
     #[arg(long, help_heading = "Output")]
-    resume: bool,
+    pub resume: bool,
 
     #[command(flatten)]
-    data: DataFlags,
+    pub data: DataFlags,
 
     #[command(flatten)]
-    source: SourceFlags,
+    pub source: SourceFlags,
 
     #[command(flatten)]
-    grid: GridFlags,
+    pub grid: GridFlags,
 
     #[command(flatten)]
-    rules: RuleFlags,
+    pub rules: RuleFlags,
 
     #[command(flatten)]
-    shift: ShiftFlags,
+    pub shift: ShiftFlags,
 
     /// How many settings of the grid are trained side by side, on a GPU each in a stream of its own; 0 takes up
     /// to 8 on a GPU, one on the CPU. Each needs memory of its own. It changes no result.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
-    jobs: u16,
+    pub jobs: u16,
 
     #[command(flatten)]
-    record: RecordFlags,
+    pub record: RecordFlags,
 
     #[command(flatten)]
-    compute: Compute,
+    pub compute: Compute,
 }
 
 /// Settings that are trained side by side on a GPU where nothing else is asked for.
 const JOBS_ON_GPU: usize = 8;
 
-#[derive(Args)]
-struct DataFlags {
+#[derive(Args, Serialize)]
+pub struct DataFlags {
     /// A folder of `world generate`: train and choose on its first language, score them all.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["train", "dev", "test"], help_heading = "Input")]
-    world: Option<PathBuf>,
+    pub world: Option<PathBuf>,
 
     /// The labelled file to train on.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
-    train: Option<(String, String)>,
+    pub train: Option<(String, String)>,
 
     /// The labelled file to choose epochs and settings on. With --shift-layer, one for each target language
     /// too: the weight of its shift, and nothing else, is chosen on it.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
-    dev: Vec<(String, String)>,
+    pub dev: Vec<(String, String)>,
 
     /// A labelled file to score; repeat for more.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
-    test: Vec<(String, String)>,
+    pub test: Vec<(String, String)>,
 
     /// A labelled file of a language that has but one: its first, third and further odd items are its --dev
     /// file, its even items its --test file, so that nothing is chosen on what is reported.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with = "world",
         help_heading = "Input")]
-    halves: Vec<(String, String)>,
+    pub halves: Vec<(String, String)>,
 
     /// Train on the first N items of the training file only.
     #[arg(
@@ -163,71 +165,72 @@ struct DataFlags {
         conflicts_with = "sample_size",
         help_heading = "Input"
     )]
-    limit: Option<usize>,
+    pub limit: Option<usize>,
 
     /// Train on a random sample of N items of the training file; the first of --seeds decides it.
     #[arg(long, value_name = "N", help_heading = "Input")]
-    sample_size: Option<usize>,
+    pub sample_size: Option<usize>,
 
     /// Accept labels in the other files that the training file lacks; they count as mistakes.
     #[arg(long, help_heading = "Input")]
-    allow_unseen: bool,
+    pub allow_unseen: bool,
 }
 
 /// The grid of settings. The defaults are those of Conneau et al. 2020.
-#[derive(Args)]
-struct GridFlags {
+#[derive(Args, Serialize)]
+pub struct GridFlags {
     /// One setting that suits the encoder's size, in place of the papers' grid. Hidden states below 128
     /// columns: learning rate 1e-3. From 128 on: 2e-4 for the encoder and 1e-3 for the head; nli 1e-4 for
     /// both, 3 epochs (chosen on English development sets). From 640 on: 3e-5.
     #[arg(long, help_heading = "Training")]
-    quick: bool,
+    pub quick: bool,
 
     /// Batch sizes in sequences, each to be tried [papers: 16,32; nli 4,8].
     #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Training")]
-    batch: Vec<usize>,
+    pub batch: Vec<usize>,
 
     /// Learning rates, each to be tried [papers: 2e-5,3e-5,5e-5; nli 1.25e-6,2.5e-6,5e-6].
     #[arg(long, value_name = "R,R", value_delimiter = ',', help_heading = "Training")]
-    lr: Vec<f64>,
+    pub lr: Vec<f64>,
 
     /// Learning rates of the head, each to be tried [papers: as --lr; nli 5e-6,2.5e-5,1.25e-4].
     #[arg(long, value_name = "R,R", value_delimiter = ',', help_heading = "Training")]
-    head_lr: Vec<f64>,
+    pub head_lr: Vec<f64>,
 
     /// Epochs over the training file [papers: 10; nli 200, classify 4].
     #[arg(long, value_name = "N", help_heading = "Training")]
-    epochs: Option<u32>,
+    pub epochs: Option<u32>,
 
     /// Train a setting again at half the learning rates, up to N times, where it ends no better than the most
     /// frequent label on the source language's development set; only where a seed has one setting
     /// [default: 0; 2 with --quick for nli from 128 columns on].
     #[arg(long, value_name = "N", help_heading = "Training")]
-    restarts: Option<u32>,
+    pub restarts: Option<u32>,
 
     /// The schedule of the learning rate [papers: linear; nli constant].
     #[arg(long, help_heading = "Training")]
-    schedule: Option<ScheduleName>,
+    pub schedule: Option<ScheduleName>,
 
     /// Dropout within the head [papers: 0.1; parse 0.33].
     #[arg(long, value_name = "SHARE", help_heading = "Training")]
-    dropout: Option<f32>,
+    pub dropout: Option<f32>,
 
     /// Weight decay [default: 0].
     #[arg(long, value_name = "X", help_heading = "Training")]
-    weight_decay: Option<f32>,
+    pub weight_decay: Option<f32>,
 
     /// The largest norm of all gradients together [default: 1].
     #[arg(long, value_name = "X", help_heading = "Training")]
-    clip: Option<f32>,
+    pub clip: Option<f32>,
 
     /// Each repeats the whole grid [default: 1].
     #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Training")]
-    seeds: Vec<u64>,
+    pub seeds: Vec<u64>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum ScheduleName {
+#[derive(Clone, Copy, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleName {
     /// Warmup over the first tenth of the steps, then linear decay to 0.
     Linear,
     /// Always the same.
@@ -287,6 +290,24 @@ struct NamedSets {
     tests: Vec<SetConfig>,
     /// Development sets of target languages.
     targets: Vec<SetConfig>,
+}
+
+impl Request for Transfer {
+    const NAME: &str = "transfer";
+    const REVISION: u32 = 4;
+    const LAST: &[&str] = &[
+        "limit",
+        "seeds",
+        "feature_layer",
+        "model",
+        "vectors",
+        "reinit_layers",
+        "train_layers",
+        "map",
+        "means",
+        "shift_layer",
+        "out",
+    ];
 }
 
 impl Transfer {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 use shift::shifter::ShiftKind;
 use tasks::finetune::{SetConfig, ShiftConfig, ShiftSource};
 
@@ -12,17 +13,17 @@ use crate::failure::Failure;
 use crate::shift::MEANS;
 use crate::texts::parse_text;
 
-#[derive(Args)]
-pub(super) struct ShiftFlags {
+#[derive(Args, Serialize)]
+pub struct ShiftFlags {
     /// Score target languages also shifted towards the source, after this layer (0 is the
     /// embeddings). No layer up to it may be trained: see --train-layers.
     #[arg(long, value_name = "N", help_heading = "Evaluation")]
-    shift_layer: Option<usize>,
+    pub shift_layer: Option<usize>,
 
     /// The language mean vectors of `isogloss shift means`, whose difference is added [default: those in the
     /// model's folder].
     #[arg(long, value_name = "FILE", conflicts_with = "shift_vector", help_heading = "Evaluation")]
-    means: Option<PathBuf>,
+    pub means: Option<PathBuf>,
 
     /// Weights of the shift. Of several, each language takes the best on its own --dev file [default: 0 to 2
     /// by tenths; 1 where no target language has such a file].
@@ -33,19 +34,19 @@ pub(super) struct ShiftFlags {
         allow_hyphen_values = true,
         help_heading = "Evaluation"
     )]
-    alpha: Vec<f64>,
+    pub alpha: Vec<f64>,
 
     /// How the shift is made: mean, sharing (by whether languages share a subword), bands (by
     /// frequency), without-N (less N leading directions), lsar (the component in the subspace of the languages' means is
     /// replaced by the target's), principal-N (mean, and deviations in N leading directions removed) [default: mean].
     #[arg(long, value_name = "KIND", value_parser = ShiftKind::parse, conflicts_with = "shift_vector",
         help_heading = "Evaluation")]
-    shift_kind: Option<ShiftKind>,
+    pub shift_kind: Option<ShiftKind>,
 
     /// A vector of your own to add to the hidden states of a language in place of a difference of
     /// means, an array of NumPy.
     #[arg(long, value_name = "LANG=D.npy", value_parser = parse_text, help_heading = "Evaluation")]
-    shift_vector: Vec<(String, String)>,
+    pub shift_vector: Vec<(String, String)>,
 }
 
 impl ShiftFlags {

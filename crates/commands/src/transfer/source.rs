@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 use tasks::features::NewLayers;
 use tasks::finetune::FeaturesConfig;
 
@@ -12,39 +13,39 @@ use crate::failure::Failure;
 use crate::texts::parse_text;
 
 /// Where the vectors come from that the task's head reads.
-#[derive(Args, Clone)]
-pub(super) struct SourceFlags {
+#[derive(Args, Clone, Serialize)]
+pub struct SourceFlags {
     /// A run's folder or a Hugging Face folder, whose encoder is fine-tuned. With --feature-layer, one for
     /// each language: --model en=DIR --model zh=DIR.
     #[arg(long, short, value_name = "[LANG=]DIR", help_heading = "Model")]
-    model: Vec<String>,
+    pub model: Vec<String>,
 
     /// The layers that are trained, such as 7-12 [default: all]. What is separate for a language never is.
     #[arg(long, value_name = "LAYERS", help_heading = "Model")]
-    train_layers: Option<String>,
+    pub train_layers: Option<String>,
 
     /// Give these layers new weights before fine-tuning, such as 1-3 or 7,8, to see what their pretraining is worth
     /// (Tamkin et al. 2020; Muller et al. 2021). The seed of a setting decides them.
     #[arg(long, value_name = "LAYERS", help_heading = "Model")]
-    reinit_layers: Option<String>,
+    pub reinit_layers: Option<String>,
 
     /// Freeze the encoders, read this layer (0 is the embeddings), and train new layers above it.
     #[arg(long, value_name = "N", conflicts_with_all = ["train_layers", "reinit_layers"], help_heading = "Model")]
-    feature_layer: Option<usize>,
+    pub feature_layer: Option<usize>,
 
     /// A map of a language's vectors x into the source language's space: W x, W an array of NumPy.
     #[arg(long, value_name = "LANG=W.npy", value_parser = parse_text, help_heading = "Model")]
-    map: Vec<(String, String)>,
+    pub map: Vec<(String, String)>,
 
     /// Static vectors of a language in place of an encoder, as Word2Vec, GloVe or NumPy write them; new
     /// layers are trained above them.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Model",
         conflicts_with_all = ["model", "feature_layer", "train_layers", "reinit_layers"])]
-    vectors: Vec<(String, String)>,
+    pub vectors: Vec<(String, String)>,
 
     /// How many new layers [default: 4 above an encoder's layer, 2 above static vectors].
     #[arg(long, value_name = "N", help_heading = "Model")]
-    new_layers: Option<usize>,
+    pub new_layers: Option<usize>,
 }
 
 const NEW_DROPOUT: f32 = 0.1;

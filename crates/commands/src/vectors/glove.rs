@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
+use serde::Serialize;
 use vectors::TrainingResult;
 use vectors::glove::{self, GloveConfig};
 
@@ -10,6 +11,7 @@ use super::input::Input;
 use super::shown::TrainingDisplay;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::request::Request;
 
 pub(super) const EXAMPLES: &str = "Examples:
   Vectors of English words:
@@ -21,51 +23,62 @@ pub(super) const EXAMPLES: &str = "Examples:
     isogloss vectors glove --out en.vec --text en=en.txt \\
       --memory 256 --compat";
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Glove {
     /// The dimension of the vectors.
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Training")]
-    dim: usize,
+    pub dim: usize,
 
     /// The window size.
     #[arg(long, value_name = "N", default_value_t = 15, help_heading = "Training")]
-    window: usize,
+    pub window: usize,
 
     /// Count context words on the left alone.
     #[arg(long, help_heading = "Training")]
-    left: bool,
+    pub left: bool,
 
     /// Count every context word as 1, rather than by the inverse of its distance.
     #[arg(long, help_heading = "Training")]
-    flat: bool,
+    pub flat: bool,
 
     /// Epochs.
     #[arg(long, value_name = "N", default_value_t = 25, help_heading = "Training")]
-    epochs: usize,
+    pub epochs: usize,
 
     /// The learning rate.
     #[arg(long, default_value_t = 0.05, help_heading = "Training")]
-    lr: f32,
+    pub lr: f32,
 
     /// The co-occurrence count from which on a pair has full weight.
     #[arg(long, value_name = "COUNT", default_value_t = 100.0, help_heading = "Training")]
-    x_max: f64,
+    pub x_max: f64,
 
     /// The exponent of the weight of rarer pairs (the paper's alpha).
     #[arg(long, value_name = "POWER", default_value_t = 0.75, help_heading = "Training")]
-    weight_power: f64,
+    pub weight_power: f64,
 
     /// Reproduce the original program since 2019: biases have no learning rate, and a last row `<unk>`
     /// is the mean of the 100 rarest words.
     #[arg(long, help_heading = "Training")]
-    compat: bool,
+    pub compat: bool,
 
     /// Memory to count pairs in; what does not fit is spilled to disk.
     #[arg(long, value_name = "MB", default_value_t = 1024, help_heading = "Compute")]
-    memory: u64,
+    pub memory: u64,
 
     #[command(flatten)]
-    input: Input,
+    pub input: Input,
+}
+
+impl Request for Glove {
+    const NAME: &str = "vectors glove";
+    const REVISION: u32 = 2;
+    const LAST: &[&str] = &["dim", "seed", "out"];
+    const ON_DEVICE: bool = false;
+
+    fn is_spelt(&self, field: &str) -> bool {
+        field == "seed" && self.input.is_placed()
+    }
 }
 
 impl Glove {

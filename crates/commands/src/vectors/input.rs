@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use files::checkpoints;
+use serde::Serialize;
 use text::{Corpus, Preparation, Preparer, TextSource, TokenizerChoice, Vocabulary};
 use train::pretrain::PretrainConfig;
 use vectors::formats::{self, VectorFormat};
@@ -13,8 +14,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::texts::{TextFlags, TokenizerFlag, describe_skipped, watch_languages};
 
-#[derive(Args)]
-pub(super) struct Input {
+#[derive(Args, Serialize)]
+pub struct Input {
     /// How text is tokenized into words: auto (the language's default), whitespace, moses or jieba; or
     /// the folder of a vocabulary, whose subwords get the vectors then.
     #[arg(
@@ -23,50 +24,51 @@ pub(super) struct Input {
         default_value = "auto",
         help_heading = "Input"
     )]
-    tokenizer: String,
+    pub tokenizer: String,
 
     /// Train on the sentences and subwords of a pretraining run, in place of --text; where the run cut
     /// its inputs (batch.max_tokens), sentences are cut to the same length.
     #[arg(long, short, value_name = "DIR", conflicts_with_all = ["texts", "tokenizer"],
         help_heading = "Input")]
-    model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
 
     /// Lowercase.
     #[arg(long, help_heading = "Input")]
-    lowercase: bool,
+    pub lowercase: bool,
 
     /// Drop words that occur fewer times, over all languages.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Input")]
-    min_count: u64,
+    pub min_count: u64,
 
     /// The file to write, or `-` for standard output; its name decides its format: `.bin` is Word2Vec's
     /// binary, `.npy` an array beside a `.vocab`, `.glove` GloVe's text, `.vec` and `.txt` Word2Vec's
     /// text.
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Write this format, whatever the file is called.
     #[arg(long, value_enum, help_heading = "Output")]
-    format: Option<FormatFlag>,
+    pub format: Option<FormatFlag>,
 
     /// Replace the file if it exists.
     #[arg(long, short, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     /// Resume a run that was stopped or killed.
     #[arg(long, help_heading = "Training")]
-    resume: bool,
+    pub resume: bool,
 
     /// Threads; 0 takes every core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
-    threads: usize,
+    pub threads: usize,
 
     #[command(flatten)]
-    text: TextFlags,
+    pub text: TextFlags,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum FormatFlag {
+#[derive(Clone, Copy, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum FormatFlag {
     /// Word2Vec's and fastText's text, with a header.
     #[value(alias = "vec")]
     Text,
@@ -100,6 +102,11 @@ impl FormatFlag {
 }
 
 impl Input {
+    /// Whether the file to write is known.
+    pub(super) fn is_placed(&self) -> bool {
+        self.out != Path::new("-")
+    }
+
     pub(super) fn seed(&self) -> u64 {
         self.text.seed()
     }

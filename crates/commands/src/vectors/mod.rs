@@ -6,7 +6,9 @@ mod input;
 mod shown;
 mod word2vec;
 
-pub(super) use self::input::FormatFlag;
+pub use self::glove::Glove;
+pub use self::input::{FormatFlag, Input};
+pub use self::word2vec::Word2vec;
 
 const EXAMPLES: &str = "Examples:
   isogloss vectors word2vec --text en=en.txt.zst --out en.vec

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 use files::{At, limits};
+use serde::{Serialize, Serializer};
 use vectors::TrainingResult;
 use vectors::word2vec::{self, Architecture, NGrams, Word2VecConfig};
 
@@ -13,6 +14,7 @@ use super::input::Input;
 use super::shown::TrainingDisplay;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::request::Request;
 
 pub(super) const EXAMPLES: &str = "Examples:
   Vectors of English words:
@@ -26,56 +28,72 @@ pub(super) const EXAMPLES: &str = "Examples:
     isogloss vectors word2vec --out fr.vec --ngrams 3-6 \\
       --text fr=fr.txt";
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 pub struct Word2vec {
     /// CBOW: predict a word from the mean of its context, in place of skip-gram.
     #[arg(long, help_heading = "Training")]
-    cbow: bool,
+    pub cbow: bool,
 
     /// Represent a word by itself and its character n-grams of these lengths, as fastText does.
     #[arg(long, value_name = "SHORTEST-LONGEST", value_parser = parse_ngrams, conflicts_with = "cbow",
         help_heading = "Training")]
-    ngrams: Option<(usize, usize)>,
+    #[serde(serialize_with = "typed_ngrams")]
+    pub ngrams: Option<(usize, usize)>,
 
     /// With --ngrams, also write vectors of these words, one a line, though they are not in the text.
     /// Those that share no n-gram with the text have none, and are named.
     #[arg(long, value_name = "FILE", requires = "ngrams", help_heading = "Input")]
-    also: Option<PathBuf>,
+    pub also: Option<PathBuf>,
 
     /// The dimension of the vectors.
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Training")]
-    dim: usize,
+    pub dim: usize,
 
     /// The largest window.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
-    window: usize,
+    pub window: usize,
 
     /// Negative samples for each positive example.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
-    negative: usize,
+    pub negative: usize,
 
     /// Epochs.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
-    epochs: usize,
+    pub epochs: usize,
 
     /// The initial learning rate [default: 0.025, or 0.05 with --cbow].
     #[arg(long, help_heading = "Training")]
-    lr: Option<f32>,
+    pub lr: Option<f32>,
 
     /// The relative frequency above which words are subsampled (`-sample` of the original program); 0
     /// keeps all. To draw a sample of sentences, see --sample-size [default: 0.001; 0 for text of fewer
     /// than 10,000 types, of which most would be subsampled].
     #[arg(long, value_name = "SHARE", help_heading = "Training")]
-    subsample: Option<f64>,
+    pub subsample: Option<f64>,
 
     #[command(flatten)]
-    input: Input,
+    pub input: Input,
+}
+
+fn typed_ngrams<S: Serializer>(lengths: &Option<(usize, usize)>, to: S) -> Result<S::Ok, S::Error> {
+    lengths.map(|(shortest, longest)| format!("{shortest}-{longest}")).serialize(to)
 }
 
 fn parse_ngrams(text: &str) -> Result<(usize, usize), String> {
     let lengths = text.split_once('-');
     let lengths = lengths.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     lengths.ok_or_else(|| "write the shortest and the longest, such as 3-6".to_owned())
+}
+
+impl Request for Word2vec {
+    const NAME: &str = "vectors word2vec";
+    const REVISION: u32 = 2;
+    const LAST: &[&str] = &["dim", "texts", "lines", "tokenizer", "seed", "out"];
+    const ON_DEVICE: bool = false;
+
+    fn is_spelt(&self, field: &str) -> bool {
+        field == "seed" && self.input.is_placed()
+    }
 }
 
 impl Word2vec {

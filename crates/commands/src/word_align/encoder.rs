@@ -8,6 +8,7 @@ use align::{
 };
 use clap::{Args, ValueEnum};
 use models::PretrainedModel;
+use serde::Serialize;
 use text::TextSource;
 
 use super::{AlignmentDisplay, WordAlignFlags};
@@ -17,49 +18,50 @@ use crate::outcome::Outcome;
 use crate::progress::{Progress, Waiting};
 
 /// How links are taken from hidden states.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(next_help_heading = "Encoder")]
-pub(super) struct EncoderFlags {
+pub struct EncoderFlags {
     /// The layers of the encoder, such as 8 or 0,4-8 or all; 0 is the embeddings [default: two thirds up, the eighth of
     /// twelve]. Several are compared, with --gold.
     #[arg(long, value_name = "LAYERS")]
-    layers: Option<Layers>,
+    pub layers: Option<Layers>,
 
     /// How links are taken from the similarities of hidden states [default: itermax]; several, with commas between, are
     /// compared, with --gold.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "EXTRACTION")]
-    extract: Vec<ExtractFlag>,
+    pub extract: Vec<ExtractFlag>,
 
     /// Whether the vectors of subwords are compared, and a word is linked where one of its subwords is, or those of
     /// words, each the mean of its subwords [default: subwords].
     #[arg(long, value_enum)]
-    units: Option<UnitFlag>,
+    pub units: Option<UnitFlag>,
 
     /// The least softmax probability of a link in either direction [default: 0.001].
     #[arg(long, value_name = "P")]
-    threshold: Option<f32>,
+    pub threshold: Option<f32>,
 
     /// Each link with its confidence, `0-0:0.9312`: (1 + cosine) / 2 with argmax and itermax; with softmax the harmonic
     /// mean of its probabilities in both directions.
     #[arg(long, value_name = "FILE")]
-    confidences: Option<PathBuf>,
+    pub confidences: Option<PathBuf>,
 
     /// Gold links of this text, as in `word-align score`: prints precision, recall, F1 and AER of every layer and
     /// extraction, beside IBM model 2 trained on this text and the diagonal. --out may then be left out.
     #[arg(long, value_name = "FILE")]
-    gold: Option<String>,
+    pub gold: Option<String>,
 
     /// Gold links count words from 1.
     #[arg(long, requires = "gold")]
-    gold_from_one: bool,
+    pub gold_from_one: bool,
 
     /// Where to run the encoder; auto takes a GPU where one can be used [default: auto].
     #[arg(long, value_parser = ["auto", "cpu", "cpu-bf16", "cuda"], help_heading = "Compute")]
-    device: Option<String>,
+    pub device: Option<String>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum ExtractFlag {
+#[derive(Clone, Copy, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExtractFlag {
     /// Pairs of which each is the most similar to the other.
     Argmax,
     /// The same, and once more among what has no link yet (SimAlign, Jalili Sabet et al. 2020).
@@ -68,8 +70,9 @@ enum ExtractFlag {
     Softmax,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum UnitFlag {
+#[derive(Clone, Copy, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnitFlag {
     /// Subwords.
     Subwords,
     /// Words.

@@ -12,16 +12,18 @@ use align::{
     align_text,
 };
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use text::{TextSource, TokenizerChoice};
 
 use self::encoder::EncoderFlags;
+pub use self::encoder::ExtractFlag;
 use self::score::ScoreFlags;
 use self::training::TrainingFlags;
 use super::texts::{ParallelFiles, ParallelFlags, TokenizerFlag, with_threads};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::{Progress, Waiting};
-use crate::request::one_or_more;
+use crate::request::{Request, one_or_more};
 
 const EXAMPLES: &str = "Examples:
   Two columns, `source words ||| target words` or with a tab between:
@@ -63,26 +65,26 @@ enum Then {
     Score(ScoreFlags),
 }
 
-#[derive(Args)]
-struct WordAlignFlags {
+#[derive(Args, Serialize)]
+pub struct WordAlignFlags {
     #[command(flatten)]
-    parallel: ParallelFlags,
+    pub parallel: ParallelFlags,
 
     /// How text is tokenized into words; links count these words [default: whitespace].
     #[arg(long, value_enum, help_heading = "Input")]
-    tokenizer: Option<TokenizerFlag>,
+    pub tokenizer: Option<TokenizerFlag>,
 
     /// Lowercase.
     #[arg(long, help_heading = "Input")]
-    lowercase: bool,
+    pub lowercase: bool,
 
     /// Keep pairs with an empty side, without links, rather than stop at the first.
     #[arg(long, help_heading = "Input")]
-    allow_empty: bool,
+    pub allow_empty: bool,
 
     /// Read at most the first N pairs.
     #[arg(long, short = 'n', value_name = "N", help_heading = "Input", value_parser = one_or_more())]
-    limit: Option<usize>,
+    pub limit: Option<usize>,
 
     /// The file of links, or `-` for standard output: a line for each pair, `0-0 1-2` from source to
     /// target, counted from 0.
@@ -93,71 +95,71 @@ struct WordAlignFlags {
         required_unless_present = "gold",
         help_heading = "Output"
     )]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 
     /// How the links of both directions of the IBM model are combined [default: grow-diag-final-and].
     #[arg(long, value_enum, help_heading = "Output")]
-    symmetrize: Option<SymmetrizeFlag>,
+    pub symmetrize: Option<SymmetrizeFlag>,
 
     /// The links of the forward direction, at most one for each target word.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    forward: Option<PathBuf>,
+    pub forward: Option<PathBuf>,
 
     /// The links of the reverse direction, at most one for each source word.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    reverse: Option<PathBuf>,
+    pub reverse: Option<PathBuf>,
 
     /// Each link with its posterior probability in either direction: `0-0:0.98:0.91`.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    posteriors: Option<PathBuf>,
+    pub posteriors: Option<PathBuf>,
 
     /// The log-probability of each pair in either direction, with a tab between.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    scores: Option<PathBuf>,
+    pub scores: Option<PathBuf>,
 
     /// The tokenized pairs, whose words the links count.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    prepared: Option<PathBuf>,
+    pub prepared: Option<PathBuf>,
 
     /// The links in words, a line for each pair: `le=the chat=cat`.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    readable: Option<PathBuf>,
+    pub readable: Option<PathBuf>,
 
     /// The lexicon of linked words, the most frequent pair first: how often the two are linked, and the
     /// probability of either given the other, as shares of its links. Tab-separated (.tsv) or JSON lines
     /// (.jsonl).
     #[arg(long, value_name = "FILE.tsv|FILE.jsonl", help_heading = "Output")]
-    lexicon: Option<PathBuf>,
+    pub lexicon: Option<PathBuf>,
 
     /// Save the trained model.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    save: Option<PathBuf>,
+    pub save: Option<PathBuf>,
 
     /// Replace files that exist.
     #[arg(long, short, help_heading = "Output")]
-    force: bool,
+    pub force: bool,
 
     /// Align with this in place of training: a file of --save, with its preprocessing; or an encoder, the folder of a
     /// run (RUN@STEP for a snapshot) or a Hugging Face folder, by the similarity of its hidden states.
     #[arg(long, short, value_name = "FILE|DIR", help_heading = "Model", conflicts_with_all = [
         "save", "iterations", "p_null", "tension", "max_tension", "fixed_tension", "prior", "plain",
         "compat"])]
-    model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
 
     #[command(flatten)]
-    encoder: EncoderFlags,
+    pub encoder: EncoderFlags,
 
     #[command(flatten)]
-    training: TrainingFlags,
+    pub training: TrainingFlags,
 
     /// Threads; 0 takes every core.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute",
         value_parser = clap::value_parser!(u16).range(..=1024))]
-    threads: u16,
+    pub threads: u16,
 }
 
 flag_values! {
-    enum SymmetrizeFlag => Symmetrization {
+    pub enum SymmetrizeFlag => Symmetrization {
         /// Links of both directions.
         Intersect,
         /// Links of either direction.
@@ -180,6 +182,14 @@ impl WordAlign {
             None => with_threads(self.flags.threads, || self.flags.align()),
         }
     }
+}
+
+impl Request for WordAlignFlags {
+    const NAME: &str = "word-align";
+    const REVISION: u32 = 1;
+    const LAST: &[&str] =
+        &["parallel", "tokenizer", "allow_empty", "prepared", "layers", "extract", "gold", "out"];
+    const ON_DEVICE: bool = false;
 }
 
 impl WordAlignFlags {

@@ -6,11 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::result::Result as StdResult;
 
+use commands::corpus_alter::Alter;
+use commands::request::Request as _;
+use commands::texts::ColumnsFlag;
 use terms::{Scale, iso639_3};
 
 use super::error::Result;
 use super::file::LanguageAlteration;
-use super::materials::TEST_COLUMNS;
+use super::materials::test_columns;
 use super::step::{CommandArg, StepDraft, StepList};
 
 /// What the altered copy of any language is called.
@@ -18,7 +21,7 @@ pub(super) const COPY: &str = "xx";
 /// The file of a step's folder that holds words and their altered forms.
 const DICTIONARY: &str = "dictionary.txt";
 /// The sentences of a language at scale `tiny`, whose encoders see no more than that.
-const TINY_SENTENCES: &str = "200000";
+const TINY_SENTENCES: usize = 200_000;
 
 /// The folders of the steps that alter a language; each holds the sentences as they were and altered, line by line.
 #[derive(Clone)]
@@ -37,27 +40,36 @@ impl AlteredText {
         alteration: &LanguageAlteration,
         (scale, seed): (Scale, u64),
     ) -> Result<Self> {
-        let mut alter = |what: &str, files: Vec<CommandArg>, more: &[&str]| -> Result<CommandArg> {
+        let mut alter = |what: &str, files: &[CommandArg], rest: Alter| -> Result<CommandArg> {
             let flags = alteration.flags.join(" ");
             let name = format!("alter {what} of {language}, seed {seed} ({flags})");
-            let mut draft = StepDraft::new("corpus alter", name);
-            for file in files {
-                draft = draft.flag("--text", file.after(&format!("{language}=")));
-            }
-            let draft = draft
-                .args(alteration.flags.clone())
-                .args(more.iter().copied())
-                .flag("--seed", seed.to_string())
-                .flag("--out", CommandArg::here(&sentences(COPY)))
-                .flag("--original", CommandArg::here(&sentences(language)))
-                .flag("--dictionary", CommandArg::here(DICTIONARY));
+            let texts = files.iter().map(|file| file.named(language)).collect();
+            let here = |file: &str| CommandArg::here(file).path();
+            let rest = Alter {
+                seed,
+                out: here(&sentences(COPY)),
+                original: Some(here(&sentences(language))),
+                dictionary: Some(here(DICTIONARY)),
+                ..rest
+            };
+            let draft = StepDraft::of(&Alter { texts, ..Alter::unset() }, name);
+            let draft = draft.args(alteration.flags.clone()).then(&rest);
             Ok(StepList::made(steps.add(draft)?, ""))
         };
-        let sampled: &[&str] =
-            if scale == Scale::Tiny { &["--sample-size", TINY_SENTENCES] } else { &[] };
-        let text = alter("text", texts, sampled)?;
+        let mut sampled = Alter::unset();
+        sampled.sentences.rows.sample_size = (scale == Scale::Tiny).then_some(TINY_SENTENCES);
+        let text = alter("text", &texts, sampled)?;
+        let lines = |columns| {
+            let mut lines = Alter::unset();
+            lines.sentences.lines = true;
+            lines.sentences.columns = columns;
+            lines
+        };
         let test = match tatoeba_file(data, language) {
-            Some(file) => Ok(alter("test sentences", vec![CommandArg::file(file)], &["--lines"])?),
+            Some(file) => {
+                let lines = lines(ColumnsFlag::default());
+                Ok(alter("test sentences", &[CommandArg::file(file)], lines)?)
+            }
             None => Err(format!(
                 "sentences of {language}: there is no {}",
                 data.join(format!("tatoeba/tatoeba.*.{}", iso639_3(language))).display()
@@ -66,8 +78,7 @@ impl AlteredText {
         let xnli = data.join(format!("xnli/dev-{language}.tsv"));
         let train = match xnli.is_file() {
             true => {
-                let files = vec![CommandArg::file(&xnli)];
-                Ok(alter("other sentences", files, &["--lines", "--columns", TEST_COLUMNS])?)
+                Ok(alter("other sentences", &[CommandArg::file(&xnli)], lines(test_columns()))?)
             }
             false => Err(format!("sentences of {language}: there is no {}", xnli.display())),
         };

@@ -7,9 +7,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::result::Result as StdResult;
 
+use commands::corpus::Paraphrases;
+use commands::corpus_exclude::Exclude;
 use commands::mine::Mine;
 use commands::request::Request as _;
-use commands::texts::ColumnsFlag;
+use commands::texts::{ColumnsFlag, ParallelFlags};
+use commands::transfer::Transfer;
+use commands::world::Generate;
 use terms::{Scale, Task, iso639_3};
 use text::TsvColumns;
 
@@ -59,13 +63,6 @@ impl ParallelFiles {
         }
     }
 
-    /// The words of a flag for both sides, which are of these languages.
-    pub(super) fn flags(&self, flag: &str, languages: (&str, &str)) -> Vec<CommandArg> {
-        let word = |(language, file)| CommandArg::of_word(format!("{language}={file}"));
-        let named = self.named(languages).into_iter();
-        named.flat_map(|one| [flag.into(), word(one)]).collect()
-    }
-
     /// The models of the target and of the source in the order of the sides.
     pub(super) fn models<T>(&self, target: T, source: T) -> [T; 2] {
         match self {
@@ -81,16 +78,6 @@ impl ParallelFiles {
             _ => TsvColumns::default(),
         };
         ColumnsFlag { columns }
-    }
-
-    /// The words that say in which columns the sentences of tab-separated files are.
-    pub(super) fn columns(&self) -> Vec<CommandArg> {
-        match self {
-            Self::Sides { columns: Some(columns), .. } => {
-                vec!["--columns".into(), (*columns).into()]
-            }
-            _ => Vec::new(),
-        }
     }
 }
 
@@ -112,7 +99,8 @@ pub(super) struct WordDictionaries<const N: usize> {
 }
 
 pub(super) struct TaskFiles {
-    pub(super) flags: Vec<CommandArg>,
+    /// The files of the source and of each target, as they are asked for one after another.
+    pub(super) parts: Vec<Transfer>,
     /// A line for each language that has no file.
     pub(super) missing: Vec<String>,
 }
@@ -150,11 +138,11 @@ impl LanguageData {
             name += &format!(" ({})", flags.join(" "));
         }
         let all_dictionaries = flags.iter().any(|flag| flag == "all_dictionaries=true");
-        let draft = StepDraft::new("world generate", name)
-            .flag("--seed", seed.to_string())
-            .flag("--languages", count.to_string())
-            .args(flags)
-            .flag("--out", CommandArg::here("world"));
+        let mut asked = Generate::unset();
+        asked.keys.seed = Some(seed);
+        asked.keys.languages = u16::try_from(count).ok();
+        let rest = Generate { out: CommandArg::here("world").path(), ..Generate::unset() };
+        let draft = StepDraft::of(&asked, name).args(flags).then(&rest);
         let folder = StepList::made(steps.add(draft)?, "world");
         let code = |number: usize| format!("qa{}", char::from(b'a' + number as u8));
         Ok(Self {
@@ -312,16 +300,18 @@ impl LanguageData {
             let name = self.shown(&format!("bitext/{start}LANG.tsv"));
             return Ok(Err(format!("paraphrases of {source}: there is no {name} to find them in")));
         }
-        let mut draft = StepDraft::new("corpus paraphrases", format!("paraphrases of {source}"));
-        for (target, file) in files {
-            draft = draft
-                .flag("--parallel", CommandArg::file(file).after(&format!("{source}-{target}=")));
-        }
         // Sentences of the text of pretraining are not excluded: parallel text at hand is nearly all there (of 47,000 English
         // sentences two pairs would be left), and every system that is compared was trained on them alike.
-        let draft = draft
-            .flag("--lang", source.as_str())
-            .flag("--out", CommandArg::here("paraphrases.tsv"));
+        let named = |(target, file): (String, PathBuf)| {
+            CommandArg::file(file).named(&format!("{source}-{target}"))
+        };
+        let request = Paraphrases {
+            parallel: files.into_iter().map(named).collect(),
+            lang: source.clone(),
+            out: CommandArg::here("paraphrases.tsv").path(),
+            ..Paraphrases::unset()
+        };
+        let draft = StepDraft::of(&request, format!("paraphrases of {source}"));
         Ok(Ok(StepList::made(steps.add(draft)?, "")))
     }
 
@@ -442,13 +432,13 @@ impl LanguageData {
         Error::data(place, "there is no such file", remedy)
     }
 
-    /// The flags by which a command reads text of some languages.
-    pub(super) fn text_flags(
+    /// Files of text of some languages, each with its language.
+    pub(super) fn text_of(
         &self,
         languages: &[&str],
         other_domain: bool,
-    ) -> Result<Vec<CommandArg>> {
-        let mut flags = Vec::new();
+    ) -> Result<Vec<(String, String)>> {
+        let mut texts = Vec::new();
         for language in languages {
             let other = other_domain && *language != self.source;
             if other && self.data().is_some() {
@@ -458,11 +448,9 @@ impl LanguageData {
             if files.is_empty() {
                 return Err(self.no_text(language));
             }
-            for file in files {
-                flags.extend(["--text".into(), file.after(&format!("{language}="))]);
-            }
+            texts.extend(files.iter().map(|file| file.named(language)));
         }
-        Ok(flags)
+        Ok(texts)
     }
 
     /// Whether lines of text are tokenised sentences.
@@ -486,19 +474,20 @@ impl LanguageData {
         if let DataLocation::World { folder, languages, .. } = &self.home
             && self.targets.len() + 1 == *languages
         {
-            let flags = vec!["--world".into(), folder.clone()];
-            return Ok(TaskFiles { flags, missing: Vec::new() });
+            let mut all = Transfer::unset();
+            all.data.world = Some(folder.path());
+            return Ok(TaskFiles { parts: vec![all], missing: Vec::new() });
         }
         let source = self.source.as_str();
-        let (mut flags, mut missing) = (Vec::new(), Vec::new());
+        let (mut parts, mut missing) = (Vec::new(), Vec::new());
         // Of another data set only where all its files are there, the source's and the targets': data sets differ in
         // their labels and texts, and a loss from one to another would be taken for a loss from language to language.
         let other = |part: &str, language: &str| {
             let path = self.data()?.join(task.other_file(part, language)?);
             path.is_file().then(|| CommandArg::file(path))
         };
-        let parts = ["train", "dev", "test"];
-        let of_other = parts.iter().all(|part| other(part, source).is_some())
+        let sets = ["train", "dev", "test"];
+        let of_other = sets.iter().all(|part| other(part, source).is_some())
             && self.targets.iter().all(|target| other("test", target).is_some());
         let find = |part: &str, language: &str| {
             let names = self.task_names(task, part, language);
@@ -514,18 +503,19 @@ impl LanguageData {
             let known = if of_other { other(part, language) } else { self.existing(&names) };
             known.ok_or_else(lost)
         };
-        let [train, dev, test] = parts.map(|part| find(part, source));
+        let [train, dev, test] = sets.map(|part| find(part, source));
         let (train, dev, test) = (train?, dev?, test?);
-        let own = |flag: &str, file: CommandArg| -> [CommandArg; 2] {
-            [flag.into(), file.after(&format!("{source}="))]
-        };
-        flags.extend(own("--train", train));
+        let mut own = Transfer::unset();
+        own.data.train = Some(train.named(source));
         match dev == test {
             // One file only: its halves, so that nothing is chosen on what is reported.
-            true => flags.extend(own("--halves", dev)),
-            false => flags.extend([own("--dev", dev), own("--test", test)].concat()),
+            true => own.data.halves.push(dev.named(source)),
+            false => {
+                own.data.dev.push(dev.named(source));
+                own.data.test.push(test.named(source));
+            }
         }
-        let mut found = 0;
+        parts.push(own);
         for target in &self.targets {
             let test = match find("test", target) {
                 Ok(test) => test,
@@ -534,28 +524,29 @@ impl LanguageData {
                     continue;
                 }
             };
-            found += 1;
-            let named = |flag: &str, file: CommandArg| -> [CommandArg; 2] {
-                [flag.into(), file.after(&format!("{target}="))]
-            };
+            let mut request = Transfer::unset();
+            let files = &mut request.data;
             match (find("dev", target), purpose) {
                 (Ok(dev), TaskUse::Shift) if dev != test => {
-                    flags.extend(named("--dev", dev));
-                    flags.extend(named("--test", test));
+                    files.dev.push(dev.named(target));
+                    files.test.push(test.named(target));
                 }
                 // One file only: a half of it is for choosing, in whichever study, and the other is reported.
-                (Ok(dev), _) if dev == test => flags.extend(named("--halves", test)),
+                (Ok(dev), _) if dev == test => files.halves.push(test.named(target)),
                 (Err(_), TaskUse::Shift | TaskUse::Unshifted) => {
-                    flags.extend(named("--halves", test));
+                    files.halves.push(test.named(target));
                 }
-                _ => flags.extend(named("--test", test)),
+                _ => files.test.push(test.named(target)),
             }
+            parts.push(request);
         }
-        if found == 0 {
+        if parts.len() == 1 {
             return Err(missing.join("; "));
         }
-        flags.push("--allow-unseen".into());
-        Ok(TaskFiles { flags, missing })
+        let mut unseen = Transfer::unset();
+        unseen.data.allow_unseen = true;
+        parts.push(unseen);
+        Ok(TaskFiles { parts, missing })
     }
 
     /// The names of a pair's Tatoeba files: the target's, the source's.
@@ -643,26 +634,20 @@ impl LanguageData {
 
     /// The text by which a language's set of tokens is known: XNLI's test set, whose premises and hypotheses give the
     /// sizes of Liu et al. 2020, Table 3, to the digit, or, of an invented language, none but that of its vocabulary.
-    pub(super) fn token_text(&self, languages: &[&str], flag: &str) -> Vec<CommandArg> {
-        let mut flags = Vec::new();
-        for language in languages.iter().filter(|_| self.data().is_some()) {
-            if let Some(file) = self.existing(&[format!("xnli/test-{language}.tsv")]) {
-                flags.extend([flag.into(), file.after(&format!("{language}="))]);
-            }
-        }
-        flags
+    pub(super) fn token_text(&self, languages: &[&str]) -> Vec<(String, String)> {
+        let real = languages.iter().filter(|_| self.data().is_some());
+        real.filter_map(|language| self.xnli_part("test", language)).collect()
     }
 
-    /// Real text of the same content in every language, where there is some, as flags: XNLI's development sentences.
-    pub(super) fn means_text(&self, languages: &[&str]) -> Option<Vec<CommandArg>> {
+    /// Real text of the same content in every language, where there is some: XNLI's development sentences.
+    pub(super) fn means_text(&self, languages: &[&str]) -> Option<Vec<(String, String)>> {
         self.data()?;
-        let mut flags: Vec<CommandArg> = Vec::new();
-        for language in languages {
-            let file = self.existing(&[format!("xnli/dev-{language}.tsv")])?;
-            flags.extend(["--text".into(), file.after(&format!("{language}="))]);
-        }
-        flags.extend(["--columns".into(), TEST_COLUMNS.into()]);
-        Some(flags)
+        languages.iter().map(|language| self.xnli_part("dev", language)).collect()
+    }
+
+    /// A part of XNLI in a language, with the language.
+    fn xnli_part(&self, part: &str, language: &str) -> Option<(String, String)> {
+        Some(self.existing(&[format!("xnli/{part}-{language}.tsv")])?.named(language))
     }
 
     /// Parts of a MUSE dictionary from a target to the source, `0-5000` to train, `5000-6500` to test; where some are
@@ -752,22 +737,19 @@ impl LanguageData {
         Ok(Mine { texts, gold: Some(text.held()), ..Mine::unset() })
     }
 
-    /// Real parallel text to align words in, as words of `word-align`: a file of pairs where there is one, else XNLI's
-    /// sentences, which exist in all its languages.
-    pub(super) fn parallel_text(&self, target: &str) -> StdResult<Vec<CommandArg>, String> {
+    /// Real parallel text to align words in: a file of pairs where there is one, else XNLI's sentences, which exist in all
+    /// its languages.
+    pub(super) fn parallel_text(&self, target: &str) -> StdResult<ParallelFlags, String> {
         let pair = self.pair(target);
         if let Some(pairs) = self.existing(&[format!("bitext/bitext.{pair}.tsv")]) {
-            return Ok(vec!["--parallel".into(), pairs.after(&format!("{pair}="))]);
+            let columns = ColumnsFlag::default();
+            return Ok(ParallelFlags { parallel: vec![pairs.named(&pair)], columns });
         }
+        let columns = self.xnli(target, &["dev", "test"], TEST_COLUMNS)?.column_flag();
         // The source's side first, as in a file of pairs.
-        let pair = [self.source.as_str(), target];
-        let mut words = self.xnli(target, &["dev", "test"], TEST_COLUMNS)?.columns();
-        for (language, part) in pair.into_iter().flat_map(|one| [(one, "dev"), (one, "test")]) {
-            let file = self.existing(&[format!("xnli/{part}-{language}.tsv")]);
-            let named = file.map(|file| file.after(&format!("{language}=")));
-            words.extend(named.into_iter().flat_map(|file| ["--parallel".into(), file]));
-        }
-        Ok(words)
+        let sides = [self.source.as_str(), target].into_iter();
+        let files = sides.flat_map(|one| ["dev", "test"].map(|part| self.xnli_part(part, one)));
+        Ok(ParallelFlags { parallel: files.flatten().collect(), columns })
     }
 
     /// The folder of real data, where the languages are real.
@@ -813,6 +795,11 @@ pub fn xnli_languages(data: &Path, models: &[(String, PathBuf)]) -> Result<Vec<S
 /// The columns of XNLI's files that hold sentences: premises and hypotheses.
 pub const TEST_COLUMNS: &str = "1,2";
 
+/// The same as a flag.
+pub(super) fn test_columns() -> ColumnsFlag {
+    ColumnsFlag { columns: TEST_COLUMNS.parse().expect("two columns") }
+}
+
 /// The file of a step's folder that holds text without the sentences of tests.
 const WITHOUT_TESTS: &str = "text.txt.zst";
 
@@ -828,16 +815,14 @@ fn exclude_tests(
     }
     let domain = if other_domain { " of another domain" } else { "" };
     let name = format!("text of {language}{domain} without test sentences");
-    let mut draft = StepDraft::new("corpus exclude", name);
-    for text in texts {
-        draft = draft.flag("--text", CommandArg::file(text).after(&format!("{language}=")));
-    }
-    for test in tests {
-        draft = draft.flag("--exclude", CommandArg::file(test));
-    }
-    let draft =
-        draft.flag("--columns", TEST_COLUMNS).flag("--out", CommandArg::here(WITHOUT_TESTS));
-    steps.add(draft).map(Some)
+    let request = Exclude {
+        texts: texts.into_iter().map(|text| CommandArg::file(text).named(language)).collect(),
+        exclude: tests.into_iter().map(|test| CommandArg::file(test).held()).collect(),
+        columns: test_columns(),
+        out: CommandArg::here(WITHOUT_TESTS).path(),
+        ..Exclude::unset()
+    };
+    steps.add(StepDraft::of(&request, name)).map(Some)
 }
 
 /// The name of a real language's text of another domain.

@@ -5,14 +5,26 @@
 //! by one whenever the same input gives other results**, be it by a changed algorithm, default or format.
 //! `crates/cli/tests/revisions.rs` compares each command with fixed results and fails when that was forgotten.
 
-use commands::align::Words;
+use commands::align::{self, Contexts, Many};
 use commands::cka::Cka;
+use commands::corpus::{Paraphrases, Prepare};
+use commands::corpus_alter::Alter;
+use commands::corpus_exclude::Exclude;
+use commands::corpus_filter::Filter;
 use commands::language_id::LanguageId;
 use commands::language_neurons::LanguageNeurons;
 use commands::mine::Mine;
+use commands::pretrain::Pretrain;
 use commands::request::Request;
 use commands::retrieve::Retrieve;
+use commands::shift::{MeansOf, SweepOver, Translate};
 use commands::similarity::Similarity;
+use commands::transfer::Transfer;
+use commands::vectors::{Glove, Word2vec};
+use commands::vocab;
+use commands::word_align::WordAlignFlags;
+use commands::words::Words;
+use commands::world::Generate;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -29,34 +41,33 @@ pub struct StepCommand {
 }
 
 /// Every command that steps run, in alphabetical order.
-#[rustfmt::skip]
 pub const COMMANDS: [StepCommand; 26] = [
-    StepCommand { verb: "align contexts", revision: 2, device: true, threads: true },
-    StepCommand { verb: "align many", revision: 2, device: true, threads: true },
-    StepCommand::on_device::<Words>(),
-    StepCommand::on_device::<Cka>(),
-    StepCommand { verb: "corpus alter", revision: 1, device: false, threads: true },
-    StepCommand { verb: "corpus exclude", revision: 1, device: false, threads: false },
-    StepCommand { verb: "corpus filter", revision: 1, device: false, threads: false },
-    StepCommand { verb: "corpus paraphrases", revision: 1, device: false, threads: false },
-    StepCommand { verb: "corpus prepare", revision: 1, device: false, threads: true },
-    StepCommand::on_device::<LanguageId>(),
-    StepCommand::on_device::<LanguageNeurons>(),
-    StepCommand::on_device::<Mine>(),
-    StepCommand { verb: "pretrain", revision: 2, device: true, threads: true },
-    StepCommand::on_device::<Retrieve>(),
-    StepCommand { verb: "shift means", revision: 1, device: true, threads: true },
-    StepCommand { verb: "shift sweep", revision: 3, device: true, threads: true },
-    StepCommand { verb: "shift translate", revision: 1, device: true, threads: true },
-    StepCommand::on_device::<Similarity>(),
-    StepCommand { verb: "transfer", revision: 4, device: true, threads: true },
-    StepCommand { verb: "vectors glove", revision: 2, device: false, threads: true },
-    StepCommand { verb: "vectors word2vec", revision: 2, device: false, threads: true },
-    StepCommand { verb: "vocab stats", revision: 1, device: false, threads: false },
-    StepCommand { verb: "vocab train", revision: 1, device: false, threads: true },
-    StepCommand { verb: "word-align", revision: 1, device: false, threads: true },
-    StepCommand { verb: "words", revision: 1, device: true, threads: true },
-    StepCommand { verb: "world generate", revision: 2, device: false, threads: false },
+    StepCommand::of::<Contexts>(),
+    StepCommand::of::<Many>(),
+    StepCommand::of::<align::Words>(),
+    StepCommand::of::<Cka>(),
+    StepCommand::of::<Alter>(),
+    StepCommand::of::<Exclude>(),
+    StepCommand::of::<Filter>(),
+    StepCommand::of::<Paraphrases>(),
+    StepCommand::of::<Prepare>(),
+    StepCommand::of::<LanguageId>(),
+    StepCommand::of::<LanguageNeurons>(),
+    StepCommand::of::<Mine>(),
+    StepCommand::of::<Pretrain>(),
+    StepCommand::of::<Retrieve>(),
+    StepCommand::of::<MeansOf>(),
+    StepCommand::of::<SweepOver>(),
+    StepCommand::of::<Translate>(),
+    StepCommand::of::<Similarity>(),
+    StepCommand::of::<Transfer>(),
+    StepCommand::of::<Glove>(),
+    StepCommand::of::<Word2vec>(),
+    StepCommand::of::<vocab::Stats>(),
+    StepCommand::of::<vocab::Train>(),
+    StepCommand::of::<WordAlignFlags>(),
+    StepCommand::of::<Words>(),
+    StepCommand::of::<Generate>(),
 ];
 
 /// A flag that has another name than it had when steps were first known by it.
@@ -72,19 +83,9 @@ pub struct RenamedFlag {
 pub const RENAMED: &[RenamedFlag] = &[];
 
 impl StepCommand {
-    /// The command of a request, which takes `--device` and `--threads`.
-    const fn on_device<R: Request>() -> Self {
-        Self { verb: R::NAME, revision: R::REVISION, device: true, threads: true }
-    }
-
-    /// The command of a verb.
-    ///
-    /// # Panics
-    ///
-    /// For a verb that is not in [`COMMANDS`]: recipes name no other, and a test plans every study.
-    pub fn of(verb: &str) -> Self {
-        let known = COMMANDS.into_iter().find(|command| command.verb == verb);
-        known.unwrap_or_else(|| panic!("`{verb}` has no revision; add it to study/revision.rs"))
+    /// The command of a request.
+    pub const fn of<R: Request>() -> Self {
+        Self { verb: R::NAME, revision: R::REVISION, device: R::ON_DEVICE, threads: R::THREADED }
     }
 }
 

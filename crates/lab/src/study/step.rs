@@ -66,13 +66,6 @@ impl CommandArg {
         Self { text: String::new(), path: ArgPath::File(path.into()) }
     }
 
-    /// The same path after some text, such as `fr=`.
-    #[must_use]
-    pub fn after(mut self, text: &str) -> Self {
-        self.text.insert_str(0, text);
-        self
-    }
-
     #[must_use]
     pub fn join(&self, below: &str) -> Self {
         let under = |path: &str| match path {
@@ -99,16 +92,21 @@ impl CommandArg {
         self.held().into()
     }
 
+    /// The same after what it is the file of, as in `fr=FILE`.
+    pub(super) fn named(&self, name: &str) -> (String, String) {
+        (name.to_owned(), self.held())
+    }
+
+    /// The same of two languages, as in `en-fr=FILE`.
+    pub(super) fn of_pair(&self, languages: [&str; 2]) -> ([String; 2], PathBuf) {
+        (languages.map(str::to_owned), self.path())
+    }
+
     /// A word of a request, which may hold a path.
     pub(super) fn of_word(word: String) -> Self {
         let Some((text, path)) = word.split_once(HELD) else { return word.into() };
         let path = serde_json::from_str(path).expect("it was held by a request");
         Self { text: text.to_owned(), path }
-    }
-
-    /// The text before its path, or all of it.
-    pub(super) fn text(&self) -> &str {
-        &self.text
     }
 
     fn needs(&self) -> Option<StepId> {
@@ -317,50 +315,25 @@ pub struct StepDraft {
 }
 
 impl StepDraft {
-    /// Begins a command by its verb, such as `align words`. Panics for one that has no [revision](StepCommand).
-    pub fn new(verb: &str, name: impl Into<String>) -> Self {
-        Self {
-            command: StepCommand::of(verb),
-            name: name.into(),
-            kind: verb.to_owned(),
-            resume: StepResume::Never,
-            on_device: false,
-            args: verb.split(' ').map(CommandArg::from).collect(),
-        }
-    }
-
     /// A request that a command is to carry out.
     pub fn of<R: Request>(request: &R, name: impl Into<String>) -> Self {
+        let command = StepCommand::of::<R>();
+        let (name, kind, resume) = (name.into(), R::NAME.to_owned(), StepResume::Never);
         let args = request.words().into_iter().map(CommandArg::of_word).collect();
-        Self { args, ..Self::new(R::NAME, name) }
+        Self { command, name, kind, resume, on_device: false, args }
     }
 
-    /// Adds one word.
+    /// Adds what another request of the same command asks for.
     #[must_use]
-    pub fn arg(mut self, arg: impl Into<CommandArg>) -> Self {
-        self.args.push(arg.into());
-        self
+    pub fn then<R: Request>(self, more: &R) -> Self {
+        self.args(more.flags().into_iter().map(CommandArg::of_word))
     }
 
+    /// Adds words, such as the flags of a study's file.
     #[must_use]
     pub fn args<T: Into<CommandArg>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
-    }
-
-    #[must_use]
-    pub fn flag(self, name: &str, value: impl Into<CommandArg>) -> Self {
-        self.arg(name).arg(value)
-    }
-
-    /// The values that were given to a flag so far, as words of their own.
-    pub(super) fn values(&self, flag: &str) -> Vec<&CommandArg> {
-        let pairs = self.args.windows(2).filter(|pair| pair[0].text == flag);
-        pairs.map(|pair| &pair[1]).collect()
-    }
-
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.args.iter().map(CommandArg::text)
     }
 
     /// Adds what distinguishes its cost from that of other commands of its verb.
@@ -568,17 +541,34 @@ fn model_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use commands::pretrain::Pretrain;
+    use commands::retrieve::Retrieve;
+    use commands::transfer::Transfer;
+    use commands::vocab::Stats;
+    use commands::words::Words;
+    use commands::world::Generate;
+
     use super::*;
+
+    fn after(text: &str, file: &CommandArg) -> CommandArg {
+        CommandArg::of_word(format!("{text}{}", file.held()))
+    }
 
     #[test]
     fn equal_commands_are_one_step_and_a_change_reaches_what_depends_on_it() {
         let mut steps = StepList::on(CPU);
         let mut chain = |seed: &str, name: &str| {
-            let world = StepDraft::new("world generate", name).flag("--seed", seed);
-            let world = steps.add(world.flag("--out", CommandArg::here("world"))).unwrap();
-            let run =
-                StepDraft::new("pretrain", name).flag("--world", StepList::made(world, "world"));
-            (world, steps.add(run.flag("--out", CommandArg::here("run"))).unwrap())
+            let world = StepDraft::of(&Generate::unset(), name)
+                .args([CommandArg::from("--seed"), seed.into()]);
+            let world = steps
+                .add(world.args([CommandArg::from("--out"), CommandArg::here("world")]))
+                .unwrap();
+            let run = StepDraft::of(&Pretrain::unset(), name)
+                .args([CommandArg::from("--world"), StepList::made(world, "world")]);
+            (
+                world,
+                steps.add(run.args([CommandArg::from("--out"), CommandArg::here("run")])).unwrap(),
+            )
         };
         let first = chain("1", "one");
         assert_eq!(chain("1", "the same by another name"), first);
@@ -594,7 +584,8 @@ mod tests {
     #[test]
     fn a_key_holds_the_revision_and_not_the_build() {
         let key = |revision: u32| {
-            let mut draft = StepDraft::new("pretrain", "p").flag("--out", CommandArg::here("run"));
+            let mut draft = StepDraft::of(&Pretrain::unset(), "p")
+                .args([CommandArg::from("--out"), CommandArg::here("run")]);
             draft.command.revision = revision;
             let mut steps = StepList::on(CPU);
             steps.add(draft).unwrap();
@@ -613,9 +604,9 @@ mod tests {
     fn threads_are_given_where_a_command_takes_them_and_change_no_key() {
         let mut steps = StepList::on(CPU);
         for draft in [
-            StepDraft::new("pretrain", "p"),
-            StepDraft::new("retrieve", "given").args(["--threads=2"]),
-            StepDraft::new("vocab stats", "v"),
+            StepDraft::of(&Pretrain::unset(), "p"),
+            StepDraft::of(&Retrieve::unset(), "given").args(["--threads=2"]),
+            StepDraft::of(&Stats::unset(), "v"),
         ] {
             steps.add(draft).unwrap();
         }
@@ -624,7 +615,7 @@ mod tests {
         assert_eq!(words, [vec!["--threads".to_owned(), "3".to_owned()], vec![], vec![]]);
         let jobs = |device: &str, at_a_time: usize| {
             let mut steps = StepList::on(device);
-            steps.add(StepDraft::new("transfer", "t")).unwrap();
+            steps.add(StepDraft::of(&Transfer::unset(), "t")).unwrap();
             steps.into_steps()[0].job_words(at_a_time).join(" ")
         };
         assert_eq!(
@@ -645,8 +636,8 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, text).unwrap();
             let mut steps = StepList { renamed, ..StepList::on(CPU) };
-            let draft =
-                StepDraft::new("words", "x").flag("--text", CommandArg::file(path).after("fr="));
+            let draft = StepDraft::of(&Words::unset(), "x")
+                .args([CommandArg::from("--text"), after("fr=", &CommandArg::file(path))]);
             let step = steps.add(draft.args(words.iter().copied())).unwrap();
             steps.into_steps()[step.0].key.clone()
         };
@@ -662,11 +653,11 @@ mod tests {
     #[test]
     fn paths_are_typed_where_folders_are() {
         let mut steps = StepList::on(CPU);
-        let world = steps.add(StepDraft::new("world generate", "w")).unwrap();
-        let text = StepList::made(world, "world").join("text/a.txt").after("qaa=");
-        let run = StepDraft::new("pretrain", "p")
-            .flag("--text", text)
-            .flag("--out", CommandArg::here("run"));
+        let world = steps.add(StepDraft::of(&Generate::unset(), "w")).unwrap();
+        let text = after("qaa=", &StepList::made(world, "world").join("text/a.txt"));
+        let run = StepDraft::of(&Pretrain::unset(), "p")
+            .args([CommandArg::from("--text"), text])
+            .args([CommandArg::from("--out"), CommandArg::here("run")]);
         steps.add(run).unwrap();
         let step = steps.into_steps().pop().unwrap();
         let words = step.words(StepId(1), |StepId(n)| PathBuf::from(format!("lab/{n}")));
@@ -678,16 +669,18 @@ mod tests {
     fn what_a_gpu_makes_is_not_taken_for_the_cpus() {
         let made = |device: &str| {
             let mut steps = StepList::on(device);
-            let world =
-                StepDraft::new("world generate", "w").flag("--out", CommandArg::here("world"));
+            let world = StepDraft::of(&Generate::unset(), "w")
+                .args([CommandArg::from("--out"), CommandArg::here("world")]);
             let world = steps.add(world).unwrap();
-            let run =
-                StepDraft::new("pretrain", "p").flag("--world", StepList::made(world, "world"));
-            let run = steps.add(run.flag("--out", CommandArg::here("run")).resumes("run")).unwrap();
-            let stats = StepDraft::new("vocab stats", "v")
-                .arg(StepList::made(run, "run").join("vocabulary"));
+            let run = StepDraft::of(&Pretrain::unset(), "p")
+                .args([CommandArg::from("--world"), StepList::made(world, "world")]);
+            let run = steps
+                .add(run.args([CommandArg::from("--out"), CommandArg::here("run")]).resumes("run"))
+                .unwrap();
+            let stats = StepDraft::of(&Stats::unset(), "v")
+                .args([StepList::made(run, "run").join("vocabulary")]);
             steps.add(stats).unwrap();
-            let given = StepDraft::new("pretrain", "t").args(["--device", "cpu"]);
+            let given = StepDraft::of(&Pretrain::unset(), "t").args(["--device", "cpu"]);
             steps.add(given).unwrap();
             steps.into_steps()
         };

@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use commands::pretrain::Pretrain;
+use commands::request::Request as _;
+use commands::vectors::{Glove, Word2vec};
+use commands::words::Words;
 use terms::{Preset, Scale};
 use train::pretrain::preset_positions;
 
 use super::error::{Error, Result};
 use super::file::{Study, System, SystemKind};
-use super::plan::{EvaluationContext, OTHER_DOMAIN, StudyPlanner};
+use super::materials::LanguageData;
+use super::plan::{EvaluationContext, OTHER_DOMAIN, SystemPlanner};
 use super::shared_text::share_text;
 use super::sizes::sentences;
 use super::step::{CommandArg, StepDraft, StepList};
@@ -19,6 +24,19 @@ pub(super) struct PlannedEncoder {
     pub(super) folder: CommandArg,
     /// The language of its input: another one, where two encoders of one language are compared.
     pub(super) language: String,
+}
+
+/// The encoders of a target and of the source.
+#[derive(Clone, Copy)]
+pub(super) struct EncoderPair<'a> {
+    pub(super) target: &'a PlannedEncoder,
+    pub(super) source: &'a PlannedEncoder,
+}
+
+impl<'a> EncoderPair<'a> {
+    pub(super) fn languages(self) -> (&'a str, &'a str) {
+        (&self.target.language, &self.source.language)
+    }
 }
 
 /// What a model that lists no languages calls its only one.
@@ -38,23 +56,44 @@ impl PlannedSystem {
     /// where the second language is a paraphrase of the first, which nothing is transferred to or translated into.
     pub(super) fn shared_encoder(
         &self,
-        scene: &EvaluationContext<'_>,
+        materials: &LanguageData,
     ) -> Option<(&PlannedEncoder, usize)> {
         match self {
-            Self::Encoders { runs, one: true, layers } if !scene.materials.is_paraphrased() => {
-                Some((&runs[&scene.materials.source], *layers))
+            Self::Encoders { runs, one: true, layers } if !materials.is_paraphrased() => {
+                Some((&runs[&materials.source], *layers))
             }
             _ => None,
         }
     }
 
-    pub(super) fn plan(
-        planner: &mut StudyPlanner<'_>,
-        scene: &EvaluationContext<'_>,
-        system: &System,
-    ) -> Result<Self> {
+    /// Whether all languages have the same encoder.
+    pub(super) fn is_one_encoder(&self) -> bool {
+        matches!(self, Self::Encoders { one: true, .. })
+    }
+
+    /// The encoders of a target and of the source, where the system has encoders.
+    pub(super) fn two_runs(
+        &self,
+        materials: &LanguageData,
+        target: &str,
+    ) -> Option<EncoderPair<'_>> {
+        let Self::Encoders { runs, .. } = self else { return None };
+        Some(EncoderPair { target: runs.get(target)?, source: &runs[&materials.source] })
+    }
+
+    /// The same, where the target's encoder is given the target's language.
+    pub(super) fn two_languages(
+        &self,
+        materials: &LanguageData,
+        target: &str,
+    ) -> Option<EncoderPair<'_>> {
+        self.two_runs(materials, target).filter(|encoders| encoders.target.language == target)
+    }
+
+    pub(super) fn plan(on: &mut SystemPlanner<'_, '_>) -> Result<Self> {
+        let (scene, system) = (on.scene, on.system);
         if scene.materials.is_paraphrased() {
-            return same_language(planner, scene, system);
+            return same_language(on);
         }
         let languages: Vec<&str> = scene.materials.languages().collect();
         let encoders = |runs: Vec<CommandArg>, one: bool, layers: usize| {
@@ -68,21 +107,21 @@ impl PlannedSystem {
         let source = languages[0];
         Ok(match system.model {
             SystemKind::Encoder => {
-                let run = pretrain(planner, scene, system, &languages, 0)?;
+                let run = pretrain(on, &languages, 0)?;
                 encoders(vec![run; languages.len()], true, layers)
             }
             SystemKind::Monolingual => {
-                let one = |language: &&str| alone(planner, scene, system, language, 0);
+                let one = |language: &&str| alone(on, language, 0);
                 encoders(languages.iter().map(one).collect::<Result<_>>()?, false, layers)
             }
             SystemKind::Untrained => {
-                let trained = alone(planner, scene, system, source, 0)?;
-                let untrained = pretrain(planner, scene, &untrained(system), &languages, 0)?;
+                let trained = alone(on, source, 0)?;
+                let untrained = pretrain(&mut on.with(&untrained(system)), &languages, 0)?;
                 let others = vec![untrained; languages.len() - 1];
                 encoders(std::iter::once(trained).chain(others).collect(), false, layers)
             }
             SystemKind::Extended | SystemKind::Rehearsed => {
-                let run = extend(planner, scene, system, &languages)?;
+                let run = extend(on, &languages)?;
                 encoders(vec![run; languages.len()], true, layers)
             }
             SystemKind::Given => {
@@ -91,11 +130,9 @@ impl PlannedSystem {
                 encoders(vec![CommandArg::file(folder); languages.len()], true, layers)
             }
             SystemKind::Word2vec | SystemKind::Glove => {
-                PlannedSystem::Vectors(statics(planner, scene, system, &languages)?)
+                PlannedSystem::Vectors(statics(on, &languages)?)
             }
-            SystemKind::Fasttext => {
-                PlannedSystem::Vectors(fasttext(planner, scene, system, &languages)?)
-            }
+            SystemKind::Fasttext => PlannedSystem::Vectors(fasttext(on, &languages)?),
         })
     }
 
@@ -175,11 +212,8 @@ fn untrained(system: &System) -> System {
 }
 
 /// Plans two encoders of one language, or one that takes it for two (Conneau et al. 2020, §5.2: en-en′).
-fn same_language(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-) -> Result<PlannedSystem> {
+fn same_language(on: &mut SystemPlanner<'_, '_>) -> Result<PlannedSystem> {
+    let (scene, system) = (on.scene, on.system);
     let (source, second) = (&scene.materials.source, &scene.materials.targets[0]);
     let source_only = &[source.as_str()];
     let run = |folder: CommandArg, language: String| PlannedEncoder { folder, language };
@@ -187,18 +221,18 @@ fn same_language(
         SystemKind::Encoder => {
             let preset = Preset::SameLanguage.name().to_owned();
             let system = System { preset, ..system.clone() };
-            let both = pretrain(planner, scene, &system, source_only, 0)?;
+            let both = pretrain(&mut on.with(&system), source_only, 0)?;
             let second = run(both.clone(), format!("{source}{SECOND}"));
             (true, [run(both, source.clone()), second])
         }
         SystemKind::Untrained => {
-            let trained = alone(planner, scene, system, source, 0)?;
-            let untrained = pretrain(planner, scene, &untrained(system), source_only, 0)?;
+            let trained = alone(on, source, 0)?;
+            let untrained = pretrain(&mut on.with(&untrained(system)), source_only, 0)?;
             (false, [trained, untrained].map(|folder| run(folder, source.clone())))
         }
         SystemKind::Monolingual => {
-            let first = alone(planner, scene, system, source, 0)?;
-            let other = alone(planner, scene, system, source, 1)?;
+            let first = alone(on, source, 0)?;
+            let other = alone(on, source, 1)?;
             (false, [first, other].map(|folder| run(folder, source.clone())))
         }
         kind => {
@@ -219,88 +253,83 @@ fn same_language(
 
 /// Plans the pretraining of an encoder; `another` tells its seed apart where a system has two.
 fn pretrain(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
+    on: &mut SystemPlanner<'_, '_>,
     languages: &[&str],
     another: u64,
 ) -> Result<CommandArg> {
-    let materials = scene.materials;
+    let (scene, system, materials) = (on.scene, on.system, on.scene.materials);
     let all = languages.len() == materials.languages().count();
-    let kind = if materials.prepared() { "" } else { " real" };
-    let mut draft = StepDraft::new("pretrain", scene.name("pretrain", system))
-        .kind(&format!("{}{kind}", scene.scale))
-        .flag("--preset", system.preset.as_str())
-        .flag("--scale", scene.scale.name());
-    draft = match materials.world().filter(|_| all) {
-        Some(world) => draft.flag("--world", world),
-        None => draft.args(materials.text_flags(languages, system.preset == OTHER_DOMAIN)?),
+    let other_domain = system.preset == OTHER_DOMAIN;
+    let mut request = Pretrain {
+        preset: system.preset.parse().ok(),
+        scale: Some(scene.scale),
+        world: materials.world().filter(|_| all).map(|world| world.path()),
+        ..Pretrain::unset()
     };
-    if materials.prepared() && !(all && materials.world().is_some()) {
-        draft = draft.flag("--set", "text.prepared=true");
+    if request.world.is_none() {
+        request.texts = materials.text_of(languages, other_domain)?;
+        if materials.prepared() {
+            request.set.push("text.prepared=true".to_owned());
+        }
     }
     if system.preset == "extra-anchors" && materials.world().is_none() {
         for target in &materials.targets {
-            let pair = format!("{}=", materials.pair(target));
             let dictionary = materials.anchor_dictionary(target).map_err(|place| {
                 let remedy = "`isogloss data list` says where dictionaries come from";
                 Error::data(place, "there is no such dictionary of extra anchors", remedy)
             })?;
-            draft = draft.flag("--dictionary", dictionary.after(&pair));
+            request.dictionaries.push(dictionary.named(&materials.pair(target)));
         }
     }
-    for (language, there) in planner.sizes.equal(materials, system)? {
-        draft = draft.flag("--set", format!("text.sample_of.{language}={there}"));
+    for (language, there) in on.planner.sizes.equal(materials, system)? {
+        request.set.push(format!("text.sample_of.{language}={there}"));
     }
-    if let Some(there) = planner.sizes.of(materials, &system.preset, scene.scale)?
+    if let Some(there) = on.planner.sizes.of(materials, &system.preset, scene.scale)?
         && sentences(&system.preset, scene.scale).is_some_and(|wanted| there < wanted)
     {
-        draft = draft.flag("--set", format!("text.sample={there}"));
+        request.set.push(format!("text.sample={there}"));
     }
-    let flags = scene.settings.pretrain.clone();
-    draft = match system.preset == Preset::Untrained.name() {
-        true => draft.args(without_steps(flags)),
-        false => draft.args(flags),
-    };
-    let seed = (scene.seed + 1000 * another).to_string();
-    planner.read_test_exclusions(scene, languages, system.preset == OTHER_DOMAIN);
-    let draft = draft.args(system.flags.clone()).flag("--seed", seed);
-    let draft = share_text(planner, draft)?;
-    let run = planner.add(draft.flag("--out", CommandArg::here("run")).resumes("run"))?;
-    Ok(StepList::made(run, "run"))
+    let mut flags = scene.settings.pretrain.clone();
+    if system.preset == Preset::Untrained.name() {
+        flags = without_steps(flags);
+    }
+    flags.extend(system.flags.clone());
+    on.planner.read_test_exclusions(&scene, languages, other_domain);
+    let draft = StepDraft::of(&request, on.name("pretrain"));
+    let mut rest = placed(scene.seed + 1000 * another);
+    share_text(on.planner, (&request, &flags), &mut rest)?;
+    trained(on, draft.args(flags).then(&rest))
+}
+
+/// The seed of a pretraining, and its folder.
+fn placed(seed: u64) -> Pretrain {
+    let out = CommandArg::here("run").path();
+    Pretrain { seed: i64::try_from(seed).ok(), out, ..Pretrain::unset() }
+}
+
+/// Adds a pretraining; gives its run.
+fn trained(on: &mut SystemPlanner<'_, '_>, draft: StepDraft) -> Result<CommandArg> {
+    let kind = if on.scene.materials.prepared() { "" } else { " real" };
+    let draft = draft.kind(&format!("{}{kind}", on.scene.scale)).resumes("run");
+    Ok(StepList::made(on.planner.add(draft)?, "run"))
 }
 
 /// Plans an encoder of all languages but the last, and the training that gives it the last.
-fn extend(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    languages: &[&str],
-) -> Result<CommandArg> {
-    let materials = scene.materials;
+fn extend(on: &mut SystemPlanner<'_, '_>, languages: &[&str]) -> Result<CommandArg> {
+    let (scene, system, materials) = (on.scene, on.system, on.scene.materials);
     let (new, known) = languages.split_last().expect("a source and a target");
     let factors = [("languages".to_owned(), known.join("+"))].into();
     let base = System { factors, flags: Vec::new(), ..system.clone() };
-    let base = pretrain(planner, scene, &base, known, 0)?;
-    let kind = if materials.prepared() { "" } else { " real" };
-    let mut draft = StepDraft::new("pretrain", scene.name(&format!("add {new}"), system))
-        .kind(&format!("{}{kind}", scene.scale))
-        .flag("--from", base)
-        .flag("--scale", scene.scale.name());
+    let base = pretrain(&mut on.with(&base), known, 0)?;
+    let (from, scale) = (Some(base.path()), Some(scene.scale));
+    let mut request = Pretrain { from, scale, ..Pretrain::unset() };
     if system.model == SystemKind::Rehearsed {
-        draft = draft.args(materials.text_flags(known, false)?);
+        request.texts = materials.text_of(known, false)?;
     }
-    planner.read_test_exclusions(scene, &[*new], false);
-    let texts = materials.text(new, false);
-    if texts.is_empty() {
-        return Err(materials.no_text(new));
-    }
-    for text in texts {
-        draft = draft.flag("--add-language", text.after(&format!("{new}=")));
-    }
-    let draft = draft.args(system.flags.clone()).flag("--seed", scene.seed.to_string());
-    let run = planner.add(draft.flag("--out", CommandArg::here("run")).resumes("run"))?;
-    Ok(StepList::made(run, "run"))
+    on.planner.read_test_exclusions(&scene, &[*new], false);
+    request.added = materials.text_of(&[*new], false)?;
+    let draft = StepDraft::of(&request, on.name(&format!("add {new}")));
+    trained(on, draft.args(system.flags.clone()).then(&placed(scene.seed)))
 }
 
 /// Flags of pretraining for an encoder that is not trained: its architecture is that of the others, and no flag sets
@@ -318,83 +347,82 @@ fn without_steps(flags: Vec<String>) -> Vec<String> {
     kept
 }
 
-fn alone(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    language: &str,
-    another: u64,
-) -> Result<CommandArg> {
-    let mut factors = system.factors.clone();
+fn alone(on: &mut SystemPlanner<'_, '_>, language: &str, another: u64) -> Result<CommandArg> {
+    let mut factors = on.system.factors.clone();
     factors.insert("language".to_owned(), language.to_owned());
-    let system = System { preset: "monolingual".to_owned(), factors, ..system.clone() };
-    pretrain(planner, scene, &system, &[language], another)
+    let system = System { preset: "monolingual".to_owned(), factors, ..on.system.clone() };
+    pretrain(&mut on.with(&system), &[language], another)
 }
 
 /// Plans static vectors of the subwords of an encoder, trained on its sentences, and composes them to words.
 fn statics(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
+    on: &mut SystemPlanner<'_, '_>,
     languages: &[&str],
 ) -> Result<BTreeMap<String, CommandArg>> {
+    let (scene, system) = (on.scene, on.system);
     let encoder = System { model: SystemKind::Encoder, flags: Vec::new(), ..system.clone() };
-    let run = pretrain(planner, scene, &encoder, languages, 0)?;
-    let kind = if system.model == SystemKind::Glove { "glove" } else { "word2vec" };
-    let draft = StepDraft::new(&format!("vectors {kind}"), scene.name(kind, system))
-        .flag("--model", run.clone())
-        .flag("--dim", scene.scale.dim().to_string())
-        .args(system.flags.clone())
-        .flag("--seed", scene.seed.to_string())
-        .flag("--out", CommandArg::here("subwords.vec"));
-    let subwords = StepList::made(planner.add(draft)?, "subwords.vec");
+    let run = pretrain(&mut on.with(&encoder), languages, 0)?;
+    let out = CommandArg::here("subwords.vec").path();
+    let draft = match system.model {
+        SystemKind::Glove => {
+            let (mut asked, mut rest) = (Glove::unset(), Glove::unset());
+            (asked.input.model, asked.dim) = (Some(run.path()), scene.scale.dim());
+            (rest.input.text.seed, rest.input.out) = (scene.seed, out);
+            let draft = StepDraft::of(&asked, on.name("glove"));
+            draft.args(system.flags.clone()).then(&rest)
+        }
+        _ => {
+            let (mut asked, mut rest) = (Word2vec::unset(), Word2vec::unset());
+            (asked.input.model, asked.dim) = (Some(run.path()), scene.scale.dim());
+            (rest.input.text.seed, rest.input.out) = (scene.seed, out);
+            let draft = StepDraft::of(&asked, on.name("word2vec"));
+            draft.args(system.flags.clone()).then(&rest)
+        }
+    };
+    let subwords = StepList::made(on.planner.add(draft)?, "subwords.vec");
     let of_language = |language: &&str| {
-        let name = scene.name(&format!("words of {language}"), system);
-        let draft = StepDraft::new("words", name)
-            .kind("static")
-            .flag("--model", run.clone())
-            .flag("--static", subwords.clone())
-            .args(words_of(scene, language))
-            .flag("--out", CommandArg::here("words.vec"));
-        Ok(((*language).to_owned(), StepList::made(planner.add(draft)?, "words.vec")))
+        let request = Words {
+            model: run.path(),
+            subwords: Some(subwords.path()),
+            out: CommandArg::here("words.vec").path(),
+            ..words_of(&scene, language)
+        };
+        let draft = StepDraft::of(&request, on.name(&format!("words of {language}")));
+        let step = on.planner.add(draft.kind("static"))?;
+        Ok(((*language).to_owned(), StepList::made(step, "words.vec")))
     };
     languages.iter().map(of_language).collect()
 }
 
-/// The flags of `words` for a language and its text.
-pub(super) fn words_of(scene: &EvaluationContext<'_>, language: &str) -> Vec<CommandArg> {
-    let mut flags = Vec::new();
-    for file in scene.materials.text(language, false) {
-        flags.extend(["--text".into(), file.after(&format!("{language}="))]);
+/// The words of a language in its text, of no model yet.
+pub(super) fn words_of(scene: &EvaluationContext<'_>, language: &str) -> Words {
+    let texts = scene.materials.text(language, false);
+    Words {
+        texts: texts.iter().map(|file| file.named(language)).collect(),
+        lines: scene.materials.prepared(),
+        limit: Some(scene.sentences() as u64),
+        ..Words::unset()
     }
-    if scene.materials.prepared() {
-        flags.push("--lines".into());
-    }
-    flags.extend(["--limit".into(), scene.sentences().into()]);
-    flags
 }
 
 /// Plans skip-gram vectors with character n-grams (Bojanowski et al. 2017) on each language's text.
 fn fasttext(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
+    on: &mut SystemPlanner<'_, '_>,
     languages: &[&str],
 ) -> Result<BTreeMap<String, CommandArg>> {
+    let (scene, system) = (on.scene, on.system);
     let of_language = |language: &&str| {
-        let name = scene.name(&format!("n-gram vectors of {language}"), system);
-        let mut draft = StepDraft::new("vectors word2vec", name)
-            .kind("n-grams")
-            .flag("--ngrams", "3-6")
-            .args(scene.materials.text_flags(&[*language], false)?);
+        let (mut asked, mut rest) = (Word2vec::unset(), Word2vec::unset());
+        asked.ngrams = Some((3, 6));
+        asked.input.text.texts = scene.materials.text_of(&[*language], false)?;
         if scene.materials.prepared() {
-            draft = draft.arg("--lines").flag("--tokenizer", "whitespace");
+            asked.input.text.sentences.lines = true;
+            asked.input.tokenizer = "whitespace".to_owned();
         }
-        let draft = draft
-            .args(system.flags.clone())
-            .flag("--seed", scene.seed.to_string())
-            .flag("--out", CommandArg::here("words.vec"));
-        Ok(((*language).to_owned(), StepList::made(planner.add(draft)?, "words.vec")))
+        (rest.input.text.seed, rest.input.out) = (scene.seed, CommandArg::here("words.vec").path());
+        let draft = StepDraft::of(&asked, on.name(&format!("n-gram vectors of {language}")));
+        let draft = draft.kind("n-grams").args(system.flags.clone()).then(&rest);
+        Ok(((*language).to_owned(), StepList::made(on.planner.add(draft)?, "words.vec")))
     };
     languages.iter().map(of_language).collect()
 }

@@ -11,9 +11,8 @@ mod words;
 pub(super) use tasks::transfer;
 
 use super::error::Result;
-use super::file::System;
-use super::plan::{EvaluationContext, StudyPlanner};
-use super::systems::{PlannedEncoder, PlannedSystem};
+use super::plan::SystemPlanner;
+use super::systems::PlannedSystem;
 
 /// An evaluation that is no task.
 pub(super) struct Evaluation {
@@ -22,8 +21,7 @@ pub(super) struct Evaluation {
     /// Whether it trains a task, so that its results depend on the seed even of a model that is given.
     pub(super) is_finetuned: bool,
     /// Adds its steps, and which numbers of their results become records.
-    pub(super) plan:
-        fn(&mut StudyPlanner<'_>, &EvaluationContext<'_>, &System, &PlannedSystem) -> Result<()>,
+    pub(super) plan: fn(&mut SystemPlanner<'_, '_>, &PlannedSystem) -> Result<()>,
 }
 
 /// Every evaluation that is no task.
@@ -44,23 +42,3 @@ pub(super) static EVALUATIONS: [Evaluation; 14] = [
     Evaluation { name: "word-alignment", is_finetuned: false, plan: words::word_alignment },
     Evaluation { name: "mining", is_finetuned: false, plan: sentences::mining },
 ];
-
-/// The encoders of a target and of the source, where the system has encoders.
-fn two_runs<'a>(
-    made: &'a PlannedSystem,
-    scene: &EvaluationContext<'_>,
-    target: &str,
-) -> Option<(&'a PlannedEncoder, &'a PlannedEncoder)> {
-    let PlannedSystem::Encoders { runs, .. } = made else { return None };
-    Some((runs.get(target)?, &runs[&scene.materials.source]))
-}
-
-/// The same, where the target's encoder is given the target's language.
-fn two_languages<'a>(
-    made: &'a PlannedSystem,
-    scene: &EvaluationContext<'_>,
-    target: &str,
-) -> Option<(&'a PlannedEncoder, &'a PlannedEncoder)> {
-    let (from, to) = two_runs(made, scene, target)?;
-    (from.language == target).then_some((from, to))
-}

@@ -6,68 +6,56 @@ use std::rc::Rc;
 use commands::cka::Cka;
 use commands::language_id::LanguageId;
 use commands::language_neurons::LanguageNeurons;
+use commands::measured::Extractor;
 use commands::models::{Layers, ParallelTextFlags};
 use commands::request::Request as _;
 use commands::retrieve::Retrieve;
 use commands::similarity::Similarity;
 use commands::texts::{ColumnsFlag, RowFlags};
 
-use super::{two_languages, two_runs};
 use crate::study::error::Result;
-use crate::study::file::System;
 use crate::study::materials::ParallelFiles;
-use crate::study::plan::{EvaluationContext, StudyPlanner};
+use crate::study::plan::SystemPlanner;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
-use crate::study::systems::{PlannedEncoder, PlannedSystem};
-use commands::measured::Extractor;
+use crate::study::systems::{EncoderPair, PlannedSystem};
 
 /// Plans sentence retrieval; none where files are missing.
 fn retrieve(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
+    on: &mut SystemPlanner<'_, '_>,
+    target: &str,
+    encoders: EncoderPair<'_>,
 ) -> Result<Option<StepId>> {
-    let test = scene.materials.test_sentences(target);
-    let test = scene.comparable(planner, (target, "length (retrieval)"), test)?;
+    let materials = on.scene.materials;
+    let test = on.comparable(target, "length (retrieval)", materials.test_sentences(target))?;
     let Some(test) = test else { return Ok(None) };
-    let languages = (from.language.as_str(), to.language.as_str());
-    let mut request = Retrieve { text: in_models(&test, from, to), ..Retrieve::unset() };
+    let mut request = Retrieve { text: in_models(&test, encoders), ..Retrieve::unset() };
     // Without other sentences there is no map, and the rest can be measured all the same.
-    let train = scene.materials.train_sentences(target);
+    let train = materials.train_sentences(target);
     request.text.columns = ColumnsFlag::default();
-    if let Some(train) = scene.comparable(planner, (target, "length (map)"), train)? {
-        request.train = train.named(languages);
+    if let Some(train) = on.comparable(target, "length (map)", train)? {
+        request.train = train.named(encoders.languages());
         request.text.columns = train.column_flag();
     }
-    let name = scene.name(&format!("retrieve, {target}"), system);
-    planner.add(StepDraft::of(&request, name)).map(Some)
+    let name = on.name(&format!("retrieve, {target}"));
+    on.planner.add(StepDraft::of(&request, name)).map(Some)
 }
 
-pub(in crate::study) fn retrieval(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    made: &PlannedSystem,
-) -> Result<()> {
-    for target in &scene.materials.targets {
-        let Some((from, to)) = two_languages(made, scene, target) else { continue };
-        let Some(step) = retrieve(planner, scene, system, (target, from, to))? else { continue };
-        let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
-        planner.read(step, Extractor::Retrieval, scene.seed, factors);
+pub(super) fn retrieval(on: &mut SystemPlanner<'_, '_>, made: &PlannedSystem) -> Result<()> {
+    let materials = on.scene.materials;
+    for target in &materials.targets {
+        let Some(encoders) = made.two_languages(materials, target) else { continue };
+        let Some(step) = retrieve(on, target, encoders)? else { continue };
+        on.read(step, Extractor::Retrieval, &[("pair", &materials.pair(target))]);
     }
     Ok(())
 }
 
 /// Parallel sentences through the encoders of their languages.
-fn in_models(
-    sentences: &ParallelFiles,
-    from: &PlannedEncoder,
-    to: &PlannedEncoder,
-) -> ParallelTextFlags {
+fn in_models(sentences: &ParallelFiles, encoders: EncoderPair<'_>) -> ParallelTextFlags {
+    let EncoderPair { target, source } = encoders;
     ParallelTextFlags {
-        models: sentences.models(from, to).map(|run| run.folder.path()).into(),
-        parallel: sentences.named((&from.language, &to.language)),
+        models: sentences.models(target, source).map(|run| run.folder.path()).into(),
+        parallel: sentences.named(encoders.languages()),
         columns: sentences.column_flag(),
         rows: RowFlags::default(),
     }
@@ -75,135 +63,115 @@ fn in_models(
 
 /// The sentences whose hidden states are compared; none where files are missing.
 pub(super) fn compared(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
+    on: &mut SystemPlanner<'_, '_>,
     target: &str,
 ) -> Result<Option<Rc<ParallelFiles>>> {
-    let sentences = scene.materials.compared_sentences(target);
-    scene.comparable(planner, (target, "length (comparison)"), sentences)
+    let sentences = on.scene.materials.compared_sentences(target);
+    on.comparable(target, "length (comparison)", sentences)
 }
 
-/// Every measure of similarity of parallel sentences, layer by layer. Intervals are over seeds.
-pub(in crate::study) fn similarity_measures(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    made: &PlannedSystem,
+/// A command about the compared sentences of each target and the source.
+fn of_compared<'e>(
+    on: &mut SystemPlanner<'_, '_>,
+    encoders: impl Fn(&str) -> Option<EncoderPair<'e>>,
+    extractor: &Extractor,
+    draft: impl Fn(
+        &mut SystemPlanner<'_, '_>,
+        (&str, EncoderPair<'e>),
+        &ParallelFiles,
+    ) -> Result<StepDraft>,
 ) -> Result<()> {
-    for target in &scene.materials.targets {
-        let Some((from, to)) = two_runs(made, scene, target) else { continue };
-        let Some(sentences) = compared(planner, scene, target)? else { continue };
-        let mut request = Similarity { subsamples: 0, ..Similarity::unset() };
-        request.sides.text = in_models(&sentences, from, to);
-        let name = scene.name(&format!("similarity, {target}"), system);
-        let step = planner.add(StepDraft::of(&request, name))?;
-        let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
-        planner.read(step, Extractor::Measures, scene.seed, factors);
+    let materials = on.scene.materials;
+    for target in &materials.targets {
+        let Some(encoders) = encoders(target) else { continue };
+        let Some(sentences) = compared(on, target)? else { continue };
+        let draft = draft(on, (target, encoders), &sentences)?;
+        on.measure(draft, extractor.clone(), &[("pair", &materials.pair(target))])?;
     }
     Ok(())
 }
 
-/// A linear language-ID probe on translated sentences of one encoder, layer by layer.
-pub(in crate::study) fn language_id(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
+/// Every measure of similarity of parallel sentences, layer by layer. Intervals are over seeds.
+pub(super) fn similarity_measures(
+    on: &mut SystemPlanner<'_, '_>,
     made: &PlannedSystem,
 ) -> Result<()> {
-    let draft = |target: &str, model: PathBuf, texts, columns| {
+    let materials = on.scene.materials;
+    let encoders = |target: &str| made.two_runs(materials, target);
+    of_compared(on, encoders, &Extractor::Measures, |on, (target, encoders), sentences| {
+        let mut request = Similarity { subsamples: 0, ..Similarity::unset() };
+        request.sides.text = in_models(sentences, encoders);
+        Ok(StepDraft::of(&request, on.name(&format!("similarity, {target}"))))
+    })
+}
+
+/// A linear language-ID probe on translated sentences of one encoder, layer by layer.
+pub(super) fn language_id(on: &mut SystemPlanner<'_, '_>, made: &PlannedSystem) -> Result<()> {
+    of_both_languages(on, made, &Extractor::LanguageId, |name, model, texts, columns| {
         let request = LanguageId { model: Some(model), texts, columns, ..LanguageId::unset() };
-        StepDraft::of(&request, scene.name(&format!("language-ID, {target}"), system))
-    };
-    of_both_languages(planner, scene, system, made, (draft, Extractor::LanguageId))
+        StepDraft::of(&request, name("language-ID"))
+    })
 }
 
 /// Language-specific neurons of one encoder, and its predictions without them.
-pub(in crate::study) fn language_neurons(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    made: &PlannedSystem,
-) -> Result<()> {
-    let draft = |target: &str, model: PathBuf, texts, columns| {
+pub(super) fn language_neurons(on: &mut SystemPlanner<'_, '_>, made: &PlannedSystem) -> Result<()> {
+    of_both_languages(on, made, &Extractor::LanguageNeurons, |name, model, texts, columns| {
         let request = LanguageNeurons { model, texts, columns, ..LanguageNeurons::unset() };
-        StepDraft::of(&request, scene.name(&format!("language-specific neurons, {target}"), system))
-    };
-    of_both_languages(planner, scene, system, made, (draft, Extractor::LanguageNeurons))
+        StepDraft::of(&request, name("language-specific neurons"))
+    })
 }
 
 /// A command about the translated sentences of two languages in one encoder; two encoders would differ anyway.
 fn of_both_languages(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
+    on: &mut SystemPlanner<'_, '_>,
     made: &PlannedSystem,
-    (draft, extractor): (
-        impl Fn(&str, PathBuf, Vec<(String, String)>, ColumnsFlag) -> StepDraft,
-        Extractor,
-    ),
+    extractor: &Extractor,
+    draft: impl Fn(&dyn Fn(&str) -> String, PathBuf, Vec<(String, String)>, ColumnsFlag) -> StepDraft,
 ) -> Result<()> {
-    if !matches!(made, PlannedSystem::Encoders { one: true, .. }) {
-        return Ok(());
-    }
-    for target in &scene.materials.targets {
-        let Some((from, to)) = two_languages(made, scene, target) else { continue };
-        let Some(sentences) = compared(planner, scene, target)? else { continue };
-        let languages = (from.language.as_str(), to.language.as_str());
-        let (texts, columns) = (sentences.named(languages), sentences.column_flag());
-        let step = planner.add(draft(target, from.folder.path(), texts, columns))?;
-        let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
-        planner.read(step, extractor.clone(), scene.seed, factors);
-    }
-    Ok(())
+    let materials = on.scene.materials;
+    let encoders =
+        |target: &str| made.two_languages(materials, target).filter(|_| made.is_one_encoder());
+    of_compared(on, encoders, extractor, |on, (target, encoders), sentences| {
+        let texts = sentences.named(encoders.languages());
+        let name = |what: &str| on.name(&format!("{what}, {target}"));
+        Ok(draft(&name, encoders.target.folder.path(), texts, sentences.column_flag()))
+    })
 }
 
 /// CKA of parallel sentences (Kornblith et al. 2019), layer by layer, and its correlation with retrieval.
-pub(in crate::study) fn similarity(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    made: &PlannedSystem,
-) -> Result<()> {
-    for target in &scene.materials.targets {
-        let Some((from, to)) = two_runs(made, scene, target) else { continue };
-        let Some(sentences) = compared(planner, scene, target)? else { continue };
+pub(super) fn similarity(on: &mut SystemPlanner<'_, '_>, made: &PlannedSystem) -> Result<()> {
+    let materials = on.scene.materials;
+    let encoders = |target: &str| made.two_runs(materials, target);
+    of_compared(on, encoders, &Extractor::Similarity, |on, (target, encoders), sentences| {
         let mut request = Cka::unset();
-        request.sides.text = in_models(&sentences, from, to);
-        if !scene.materials.is_paraphrased()
-            && let Some(found) = retrieve(planner, scene, system, (target, from, to))?
+        request.sides.text = in_models(sentences, encoders);
+        if !materials.is_paraphrased()
+            && let Some(found) = retrieve(on, target, encoders)?
         {
             request.curve = Some(StepList::made(found, "result.json").path());
         }
-        let name = scene.name(&format!("CKA, {target}"), system);
-        let step = planner.add(StepDraft::of(&request, name))?;
-        let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
-        planner.read(step, Extractor::Similarity, scene.seed, factors);
-    }
-    Ok(())
+        Ok(StepDraft::of(&request, on.name(&format!("CKA, {target}"))))
+    })
 }
 
 /// Translation pairs mined between two texts that share their training sentences while each has others of its own, at each of
 /// the chosen layers.
-pub(in crate::study) fn mining(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    made: &PlannedSystem,
-) -> Result<()> {
-    let PlannedSystem::Encoders { one: true, layers, .. } = made else { return Ok(()) };
-    for target in &scene.materials.targets {
-        let Some((_, run)) = two_languages(made, scene, target) else { continue };
-        let Some(mut texts) = planner.found(scene.materials.mined_text(target)) else { continue };
-        texts.models = vec![run.folder.path()];
+pub(super) fn mining(on: &mut SystemPlanner<'_, '_>, made: &PlannedSystem) -> Result<()> {
+    let materials = on.scene.materials;
+    if !made.is_one_encoder() {
+        return Ok(());
+    }
+    for target in &materials.targets {
+        let Some(encoders) = made.two_languages(materials, target) else { continue };
+        let Some(mut texts) = on.planner.found(materials.mined_text(target)) else { continue };
+        texts.models = vec![encoders.source.folder.path()];
         texts.center = true;
         texts.out = CommandArg::here("pairs.tsv").path();
-        for layer in scene.chosen_layers(*layers) {
-            let (number, pair) = (layer.to_string(), scene.materials.pair(target));
-            let name = scene.name(&format!("mine, layer {layer}, {target}"), system);
+        for layer in on.scene.chosen_layers(made.layers()) {
             texts.layers = Some(Layers::one(layer));
-            let step = planner.add(StepDraft::of(&texts, name))?;
-            let factors = scene.factors(system, &[("pair", &pair), ("layer", &number)]);
-            planner.read(step, Extractor::Mining, scene.seed, factors);
+            let draft = StepDraft::of(&texts, on.name(&format!("mine, layer {layer}, {target}")));
+            let factors = [("pair", &*materials.pair(target)), ("layer", &layer.to_string())];
+            on.measure(draft, Extractor::Mining, &factors)?;
         }
     }
     Ok(())

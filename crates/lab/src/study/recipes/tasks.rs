@@ -1,211 +1,179 @@
 //! Tasks trained in the source language and tested in the others: over an encoder, over one of its layers through a
 //! map, and shifted.
 
+use std::path::PathBuf;
+use std::result::Result as StdResult;
+
+use commands::align::Contexts;
+use commands::measured::Extractor;
+use commands::request::Request as _;
+use commands::texts::TokenizerFlag;
+use commands::transfer::Transfer;
+use commands::word_align::WordAlignFlags;
 use terms::{Scale, Task};
 
 use super::shift::means;
-use super::two_languages;
 use crate::record::Factors;
 use crate::study::error::Result;
-use crate::study::file::System;
 use crate::study::materials::{TaskFiles, TaskUse};
-use crate::study::plan::{EvaluationContext, StudyPlanner};
+use crate::study::plan::{EvaluationContext, SystemPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
-use crate::study::systems::{PlannedEncoder, PlannedSystem};
-use commands::measured::Extractor;
+use crate::study::systems::{EncoderPair, PlannedEncoder, PlannedSystem};
 
 /// The layer at which the target is shifted, the sixth of twelve in Liu et al. 2020; it and all below are frozen.
 fn shift_layer(depth: usize) -> usize {
     depth / 2
 }
 
-/// How fine-tuning is shortened where a scale does not take the papers' grid.
-fn finetuning(scene: &EvaluationContext<'_>) -> Vec<String> {
-    let words = |words: &str| words.split(' ').map(str::to_owned).collect();
-    match (scene.settings.transfer.as_slice(), scene.scale) {
-        ([], Scale::Tiny) => words("--quick --limit 8000"),
-        ([], Scale::Small) => words("--quick"),
-        (flags, _) => flags.to_vec(),
+/// How fine-tuning is shortened where a scale does not take the papers' grid: the study's own flags or, without any, these.
+fn finetuning(scene: &EvaluationContext<'_>, task: Task) -> Transfer {
+    let mut request = Transfer { task: Some(task), ..Transfer::unset() };
+    if scene.settings.transfer.is_empty() {
+        request.grid.quick = scene.scale != Scale::Paper;
+        request.data.limit = (scene.scale == Scale::Tiny).then_some(8000);
     }
+    request
 }
 
-/// A transfer without the flags of its model; none where files are missing.
+/// A transfer of a task over some source of vectors; none where files are missing.
 fn transfer_draft(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
+    on: &mut SystemPlanner<'_, '_>,
     what: &str,
     (task, purpose): (Task, TaskUse),
+    over: impl FnOnce(&mut Transfer),
 ) -> Option<StepDraft> {
-    let TaskFiles { flags, missing } = planner.found(scene.materials.task(task, purpose))?;
-    missing.into_iter().for_each(|line| planner.leave_out(line));
-    Some(
-        StepDraft::new("transfer", scene.name(what, system))
-            .kind(&format!("{} {}", task.name(), scene.scale))
-            .flag("--task", task.name())
-            .args(finetuning(scene))
-            .args(flags)
-            .flag("--seeds", scene.seed.to_string()),
-    )
+    let scene = on.scene;
+    let TaskFiles { parts, missing } = on.planner.found(scene.materials.task(task, purpose))?;
+    missing.into_iter().for_each(|line| on.planner.leave_out(line));
+    let draft = StepDraft::of(&finetuning(&scene, task), on.name(what))
+        .kind(&format!("{} {}", task.name(), scene.scale))
+        .args(scene.settings.transfer.clone());
+    let draft = parts.iter().fold(draft, StepDraft::then);
+    let mut request = Transfer { out: CommandArg::here("transfer").path(), ..Transfer::unset() };
+    request.grid.seeds = vec![scene.seed];
+    over(&mut request);
+    Some(draft.then(&request).resumes("transfer"))
 }
 
 /// The factors of a task's scores. The source's score belongs to the first pair; the others' to their own.
-fn task_factors(
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    task: Task,
-    row: Option<&str>,
-) -> Factors {
-    let pair = scene.materials.pair(&scene.materials.targets[0]);
-    let mut more = vec![("task", task.name()), ("pair", pair.as_str())];
-    more.extend(row.map(|row| ("row", row)));
-    scene.factors(system, &more)
+fn task_factors(on: &SystemPlanner<'_, '_>, task: Task, more: &[(&str, &str)]) -> Factors {
+    let pair = on.scene.materials.pair(&on.scene.materials.targets[0]);
+    on.factors(&[&[("task", task.name()), ("pair", pair.as_str())], more].concat())
 }
 
-/// Completes a transfer, adds it and records its scores.
+/// Adds a transfer and records its scores.
 fn add_transfer(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
+    on: &mut SystemPlanner<'_, '_>,
     draft: StepDraft,
     task: Task,
     factors: Factors,
 ) -> Result<StepId> {
-    let step =
-        planner.add(draft.flag("--out", CommandArg::here("transfer")).resumes("transfer"))?;
-    let reader = Extractor::Transfer { task, source: scene.materials.source.clone() };
-    planner.read(step, reader, scene.seed, factors);
+    let step = on.planner.add(draft)?;
+    let reader = Extractor::Transfer { task, source: on.scene.materials.source.clone() };
+    on.planner.read(step, reader, on.scene.seed, factors);
     Ok(step)
 }
 
 pub(in crate::study) fn transfer(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
+    on: &mut SystemPlanner<'_, '_>,
     made: &PlannedSystem,
     task: Task,
 ) -> Result<()> {
-    if scene.materials.is_paraphrased()
-        || matches!(made, PlannedSystem::Encoders { one: false, .. })
-    {
+    let materials = on.scene.materials;
+    if materials.is_paraphrased() || matches!(made, PlannedSystem::Encoders { one: false, .. }) {
         return Ok(());
     }
     let what = format!("transfer {}", task.name());
-    let draft = transfer_draft(planner, scene, system, &what, (task, TaskUse::Transfer));
-    let Some(mut draft) = draft else { return Ok(()) };
-    match made {
+    let draft = transfer_draft(on, &what, (task, TaskUse::Transfer), |request| match made {
         PlannedSystem::Encoders { runs, .. } => {
-            draft = draft.flag("--model", runs[&scene.materials.source].folder.clone());
+            request.source.model = vec![runs[&materials.source].folder.held()];
         }
         PlannedSystem::Vectors(files) => {
-            for (language, file) in files {
-                draft = draft.flag("--vectors", file.clone().after(&format!("{language}=")));
-            }
+            let named = files.iter().map(|(language, file)| file.named(language));
+            request.source.vectors = named.collect();
         }
-    }
-    let factors = task_factors(scene, system, task, None);
-    add_transfer(planner, scene, draft, task, factors).map(drop)
+    });
+    let Some(draft) = draft else { return Ok(()) };
+    let factors = task_factors(on, task, &[]);
+    add_transfer(on, draft, task, factors).map(drop)
 }
 
 /// NER and parsing trained over the source encoder's layer and tested over the target's: through a map learned from
 /// aligned words of parallel text, and raw.
-pub(in crate::study) fn align_contexts(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    made: &PlannedSystem,
-) -> Result<()> {
-    let source = &scene.materials.source;
-    for target in &scene.materials.targets {
-        let Some((from, to)) = two_languages(made, scene, target) else { continue };
-        let materials = scene.materials.with_target(target);
-        let scene = &EvaluationContext { materials: &materials, ..*scene };
-        let maps =
-            StepDraft::new("align contexts", scene.name("map contextual word vectors", system));
-        let maps = aligned_text(planner, scene, maps, (target, from, to))?;
-        let Some(maps) = planner.found(maps) else { continue };
-        let maps = planner.add(maps.flag("--out", CommandArg::here("maps")))?;
-        let maps = StepList::made(maps, "maps");
-        for (task, layer, aligned) in combinations(scene, made.layers()) {
+pub(super) fn align_contexts(on: &mut SystemPlanner<'_, '_>, made: &PlannedSystem) -> Result<()> {
+    let source = &on.scene.materials.source;
+    for target in &on.scene.materials.targets {
+        let Some(encoders) = made.two_languages(on.scene.materials, target) else { continue };
+        let materials = on.scene.materials.with_target(target);
+        let on = &mut on.on(&materials);
+        let maps = aligned_text(on, target, encoders)?;
+        let Some(maps) = on.planner.found(maps) else { continue };
+        let maps = StepList::made(on.planner.add(maps)?, "maps");
+        for (task, layer, aligned) in combinations(&on.scene, made.layers()) {
             let how = if aligned { "aligned" } else { "raw" };
             let what = format!("{} over layer {layer}, {how}", task.name());
-            let draft = transfer_draft(planner, scene, system, &what, (task, TaskUse::Transfer));
-            let Some(mut draft) = draft else { continue };
-            draft = draft
-                .kind("above")
-                .flag("--feature-layer", layer.to_string())
-                .flag("--model", to.folder.clone().after(&format!("{source}=")))
-                .flag("--model", from.folder.clone().after(&format!("{target}=")));
-            if aligned {
-                let map = maps.join(&format!("layer-{layer}.npy"));
-                draft = draft.flag("--map", map.after(&format!("{target}=")));
-            }
-            let mut factors = scene.factors(
-                system,
-                &[
-                    ("task", task.name()),
-                    ("layer", &layer.to_string()),
-                    ("pair", &scene.materials.pair(target)),
-                ],
-            );
+            let map = maps.join(&format!("layer-{layer}.npy"));
+            let draft = transfer_draft(on, &what, (task, TaskUse::Transfer), |request| {
+                request.source.feature_layer = Some(layer);
+                let model =
+                    |language, run: &PlannedEncoder| format!("{language}={}", run.folder.held());
+                request.source.model =
+                    vec![model(source, encoders.source), model(target, encoders.target)];
+                request.source.map = if aligned { vec![map.named(target)] } else { Vec::new() };
+            });
+            let Some(draft) = draft else { continue };
+            let mut factors = task_factors(on, task, &[("layer", &layer.to_string())]);
             if let Some(name) = factors.get_mut("system") {
                 *name = match (name.as_str(), aligned) {
                     ("bilingual", false) => "bilingual".to_owned(),
                     (name, _) => format!("{name}-{how}"),
                 };
             }
-            add_transfer(planner, scene, draft, task, factors)?;
+            add_transfer(on, draft.kind("above"), task, factors)?;
         }
     }
     Ok(())
 }
 
-/// Gives `align contexts` parallel text, word-aligned by a step of its own, and the encoders that read it: the target's
-/// is mapped onto the source's.
+/// Parallel text, word-aligned by a step of its own, from which the target's encoder is mapped onto the source's.
 fn aligned_text(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    maps: StepDraft,
-    (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
-) -> Result<std::result::Result<StepDraft, String>> {
-    let (materials, source) = (scene.materials, scene.materials.source.as_str());
+    on: &mut SystemPlanner<'_, '_>,
+    target: &str,
+    EncoderPair { target: from, source: to }: EncoderPair<'_>,
+) -> Result<StdResult<StepDraft, String>> {
+    let (materials, source) = (on.scene.materials, on.scene.materials.source.as_str());
+    let folders = |[a, b]: [&CommandArg; 2]| -> Vec<PathBuf> { vec![a.path(), b.path()] };
+    let mut words =
+        WordAlignFlags { out: Some(CommandArg::here("links").path()), ..WordAlignFlags::unset() };
+    let mut maps = Contexts { out: CommandArg::here("maps").path(), ..Contexts::unset() };
+    let name = on.name("map contextual word vectors");
     if materials.prepared() {
-        let sentences = match materials.train_sentences(target) {
-            Ok(sentences) => sentences.flags("--parallel", (target, source)),
+        words.parallel.parallel = match materials.train_sentences(target) {
+            Ok(sentences) => sentences.named((target, source)),
             Err(line) => return Ok(Err(line)),
         };
-        let links = StepDraft::new(
-            "word-align",
-            format!("align words of parallel text, {target}, seed {}", scene.seed),
-        )
-        .args(sentences.clone())
-        .flag("--out", CommandArg::here("links"));
-        let links = StepList::made(planner.add(links)?, "links");
-        return Ok(Ok(maps
-            .flag("--model", from.folder.clone())
-            .flag("--model", to.folder.clone())
-            .args(sentences)
-            .flag("--links", links)));
+        maps.models = folders([&from.folder, &to.folder]);
+        maps.parallel.clone_from(&words.parallel.parallel);
+        let aligning = format!("align words of parallel text, {target}, seed {}", on.scene.seed);
+        let links = on.planner.add(StepDraft::of(&words, aligning))?;
+        maps.links = StepList::made(links, "links").path();
+        return Ok(Ok(StepDraft::of(&maps, name)));
     }
     let pair = materials.pair(target);
-    let parallel = match materials.parallel_text(target) {
+    words.parallel = match materials.parallel_text(target) {
         Ok(parallel) => parallel,
         Err(line) => return Ok(Err(line)),
     };
-    let links = StepDraft::new("word-align", format!("align words of parallel text, {pair}"))
-        .kind("real")
-        .args(parallel)
-        .flag("--tokenizer", "auto")
-        .arg("--allow-empty")
-        .flag("--prepared", CommandArg::here("words"))
-        .flag("--out", CommandArg::here("links"));
-    let linked = StepList::made(planner.add(links)?, "");
-    Ok(Ok(maps
-        .kind("real")
-        .flag("--model", to.folder.clone())
-        .flag("--model", from.folder.clone())
-        .flag("--parallel", linked.join("words").after(&format!("{pair}=")))
-        .flag("--onto", source)
-        .flag("--links", linked.join("links"))))
+    words.tokenizer = Some(TokenizerFlag::Auto);
+    words.allow_empty = true;
+    words.prepared = Some(CommandArg::here("words").path());
+    let links = StepDraft::of(&words, format!("align words of parallel text, {pair}"));
+    let linked = StepList::made(on.planner.add(links.kind("real"))?, "");
+    maps.models = folders([&to.folder, &from.folder]);
+    maps.parallel = vec![linked.join("words").named(&pair)];
+    maps.onto = Some(source.to_owned());
+    maps.links = linked.join("links").path();
+    Ok(Ok(StepDraft::of(&maps, name).kind("real")))
 }
 
 /// Every task at every chosen layer, aligned and raw.
@@ -220,36 +188,29 @@ fn combinations(scene: &EvaluationContext<'_>, depth: usize) -> Vec<(Task, usize
 }
 
 /// Zero-shot transfer with the target's hidden states shifted towards the source's.
-pub(in crate::study) fn shifted_transfer(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    made: &PlannedSystem,
-) -> Result<()> {
-    let Some((run, layers)) = made.shared_encoder(scene) else { return Ok(()) };
-    let means = means(planner, scene, system, run)?;
+pub(super) fn shifted_transfer(on: &mut SystemPlanner<'_, '_>, made: &PlannedSystem) -> Result<()> {
+    let Some((run, layers)) = made.shared_encoder(on.scene.materials) else { return Ok(()) };
+    let means = means(on, run)?;
     let layer = shift_layer(layers);
-    for task in scene.tasks(&[Task::Nli, Task::Ner, Task::Parse]) {
-        let mut draft = |row: &str, purpose: TaskUse| {
-            let what = format!("transfer {}, {row}", task.name());
-            let draft = transfer_draft(planner, scene, system, &what, (task, purpose))?;
-            Some(draft.flag("--model", run.folder.clone()))
-        };
-        let all = draft("all layers", TaskUse::Unshifted);
-        let upper = draft("upper layers, shifted", TaskUse::Shift);
+    for task in on.scene.tasks(&[Task::Nli, Task::Ner, Task::Parse]) {
+        let all = format!("transfer {}, all layers", task.name());
+        let all = transfer_draft(on, &all, (task, TaskUse::Unshifted), |request| {
+            request.source.model = vec![run.folder.held()];
+        });
+        let upper = format!("transfer {}, upper layers, shifted", task.name());
+        let upper = transfer_draft(on, &upper, (task, TaskUse::Shift), |request| {
+            request.source.model = vec![run.folder.held()];
+            request.source.train_layers = Some(format!("{}-{layers}", layer + 1));
+            request.shift.means = Some(means.path());
+            request.shift.shift_layer = Some(layer);
+        });
         let (Some(all), Some(upper)) = (all, upper) else { continue };
-        let factors = task_factors(scene, system, task, Some("all-layers"));
-        add_transfer(planner, scene, all, task, factors)?;
-        let upper = upper
-            .flag("--train-layers", format!("{}-{layers}", layer + 1))
-            .flag("--means", means.clone())
-            .flag("--shift-layer", layer.to_string())
-            .flag("--out", CommandArg::here("transfer"))
-            .resumes("transfer");
-        let step = planner.add(upper)?;
-        let factors = task_factors(scene, system, task, None);
-        let reader = Extractor::ShiftedTransfer { task, source: scene.materials.source.clone() };
-        planner.read(step, reader, scene.seed, factors);
+        let factors = task_factors(on, task, &[("row", "all-layers")]);
+        add_transfer(on, all, task, factors)?;
+        let step = on.planner.add(upper)?;
+        let factors = task_factors(on, task, &[]);
+        let reader = Extractor::ShiftedTransfer { task, source: on.scene.materials.source.clone() };
+        on.planner.read(step, reader, on.scene.seed, factors);
     }
     Ok(())
 }
@@ -271,34 +232,26 @@ fn parts(depth: usize) -> Vec<String> {
 }
 
 /// Zero-shot transfer of an encoder with a quarter of its layers re-initialised before fine-tuning, each in turn, and with none.
-pub(in crate::study) fn reinit_transfer(
-    planner: &mut StudyPlanner<'_>,
-    scene: &EvaluationContext<'_>,
-    system: &System,
-    made: &PlannedSystem,
-) -> Result<()> {
-    let Some((run, layers)) = made.shared_encoder(scene) else { return Ok(()) };
+pub(super) fn reinit_transfer(on: &mut SystemPlanner<'_, '_>, made: &PlannedSystem) -> Result<()> {
+    let Some((run, layers)) = made.shared_encoder(on.scene.materials) else { return Ok(()) };
     // All layers of an untrained encoder are new already.
-    let parts = if system.preset == "untrained" { Vec::new() } else { parts(layers) };
-    for task in scene.tasks(&[Task::Nli, Task::Ner, Task::Parse, Task::Pos]) {
-        let mut plan = |part: String, new: Option<&String>| -> Result<()> {
+    let parts = if on.system.preset == "untrained" { Vec::new() } else { parts(layers) };
+    let turns = std::iter::once(("none".to_owned(), None));
+    let turns: Vec<_> =
+        turns.chain((1..).zip(parts).map(|(part, new)| (part.to_string(), Some(new)))).collect();
+    for task in on.scene.tasks(&[Task::Nli, Task::Ner, Task::Parse, Task::Pos]) {
+        for (part, new) in &turns {
             let what = match new {
                 Some(layers) => format!("transfer {}, new layers {layers}", task.name()),
                 None => format!("transfer {}", task.name()),
             };
-            let draft = transfer_draft(planner, scene, system, &what, (task, TaskUse::Transfer));
-            let Some(mut draft) = draft else { return Ok(()) };
-            draft = draft.flag("--model", run.folder.clone());
-            if let Some(layers) = new {
-                draft = draft.flag("--reinit-layers", layers.as_str());
-            }
-            let mut factors = task_factors(scene, system, task, None);
-            factors.insert("new_part".to_owned(), part);
-            add_transfer(planner, scene, draft, task, factors).map(drop)
-        };
-        plan("none".to_owned(), None)?;
-        for (number, layers) in parts.iter().enumerate() {
-            plan((number + 1).to_string(), Some(layers))?;
+            let draft = transfer_draft(on, &what, (task, TaskUse::Transfer), |request| {
+                request.source.model = vec![run.folder.held()];
+                request.source.reinit_layers.clone_from(new);
+            });
+            let Some(draft) = draft else { continue };
+            let factors = task_factors(on, task, &[("new_part", part)]);
+            add_transfer(on, draft, task, factors)?;
         }
     }
     Ok(())
