@@ -86,11 +86,6 @@ fn ranks_train_the_model_of_one_process() {
     for file in ["state.safetensors", "model.safetensors", "metrics.jsonl"] {
         assert!(read(path, "two", file) == read(path, "again", file), "{file}");
     }
-    // Also where each keeps a share of Adam's state alone.
-    run(path, "--ranks 2 --shard-optimizer --out sharded");
-    for file in ["state.safetensors", "model.safetensors", "metrics.jsonl"] {
-        assert!(read(path, "two", file) == read(path, "sharded", file), "sharded: {file}");
-    }
     // One rank is the whole way with nobody to add up with: the bits of a process by itself.
     run(path, "--ranks 1 --out one");
     assert!(read(path, "plain", "state.safetensors") == read(path, "one", "state.safetensors"));
@@ -140,8 +135,8 @@ fn mpirun_starts_ranks() {
 }
 
 /// Kills one of two ranks once there is a checkpoint. Gives what the other has printed.
-fn kill_one(folder: &Path, run: &str, killed: usize, flags: &str) -> Output {
-    let [first, second] = launch(folder, &format!("{flags} --out {run}"));
+fn kill_one(folder: &Path, run: &str, killed: usize) -> Output {
+    let [first, second] = launch(folder, &format!("--out {run}"));
     let (mut dying, mut left) = if killed == 0 { (first, second) } else { (second, first) };
     let checkpoint = folder.join(run).join("state.safetensors");
     let begun = Instant::now();
@@ -170,9 +165,7 @@ fn a_rank_that_dies_stops_the_others_and_the_run_resumes_with_another_number() {
     run(path, "--out plain");
     for killed in [1, 0] {
         let name = format!("without-{killed}");
-        // Without rank 1, the checkpoint is of a sharded optimiser.
-        let sharded = if killed == 1 { "--shard-optimizer" } else { "" };
-        let output = kill_one(path, &name, killed, sharded);
+        let output = kill_one(path, &name, killed);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{errors}");
         assert!(output.stdout.is_empty());
@@ -182,9 +175,9 @@ fn a_rank_that_dies_stops_the_others_and_the_run_resumes_with_another_number() {
             [&format!("rank {killed} (process "), "has ended without a word", "--resume"];
         assert!(expected.iter().all(|text| lines[0].contains(text)), "{errors}");
     }
-    // One process after two ranks with a sharded optimiser, and two with one after two without.
+    // One process after two ranks, and two after two.
     ran(path, "pretrain --resume --device cpu --out without-1");
-    let [first, second] = launch(path, "--resume --shard-optimizer --out without-0");
+    let [first, second] = launch(path, "--resume --out without-0");
     for rank in [first, second] {
         let output = rank.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

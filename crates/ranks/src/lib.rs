@@ -3,7 +3,7 @@
 //! - [`Placement`] says which rank this process is, of how many, and where rank 0 is: from the environment that
 //!   `torchrun` or `srun` makes, or as [`LocalRanks`] starts them on one machine.
 //! - [`Ranks`] is what they have in common: messages from all to all ([`Ranks::gather`]) and sums of matrices
-//!   ([`Ranks::sum`]), of which ranks may also exchange shares ([`Ranks::gather_shares`]). Sums go from GPU to GPU by NCCL; those of CPUs go through rank 0 over TCP, which adds them up in the
+//!   ([`Ranks::sum`]). Sums go from GPU to GPU by NCCL; those of CPUs go through rank 0 over TCP, which adds them up in the
 //!   order of the ranks, so that the same number of ranks gives the same bits.
 //! - A rank that dies closes its connection, and every other is given one [`RankError`] that names it, within seconds also
 //!   where it waits for its GPU.
@@ -82,7 +82,6 @@ pub struct Ranks {
     placement: Placement,
     link: TcpLink,
     group: OnceLock<Box<dyn DeviceGroup>>,
-    shard_optimizer: bool,
 }
 
 impl Ranks {
@@ -90,7 +89,7 @@ impl Ranks {
     pub fn meet(placement: Placement, folder: &Path, on_loss: OnLoss) -> Result<Self, RankError> {
         let secret = SecretSource::of_run(folder)?;
         let link = TcpLink::meet(&placement, None, &secret, &mut || Ok(()), on_loss)?;
-        Ok(Self { placement, link, group: OnceLock::new(), shard_optimizer: false })
+        Ok(Self { placement, link, group: OnceLock::new() })
     }
 
     /// Meets the ranks that rank 0, which is this process, has started on this machine.
@@ -99,18 +98,7 @@ impl Ranks {
         let secret = SecretSource::Known(local.secret());
         let check = &mut || local.check();
         let link = TcpLink::meet(&placement, Some(listener), &secret, check, on_loss)?;
-        Ok(Self { placement, link, group: OnceLock::new(), shard_optimizer: false })
-    }
-
-    /// Whether the optimiser's state is to be sharded over the ranks: what rank 0 says counts.
-    pub fn with_sharded_optimizer(self, shard_optimizer: bool) -> Self {
-        Self { shard_optimizer, ..self }
-    }
-
-    /// Whether the optimiser's state is sharded, as rank 0 has it. Every rank calls this.
-    pub fn agree_on_sharding(&self) -> Result<bool, RankError> {
-        let all = self.gather(&[u8::from(self.shard_optimizer && self.count() > 1)])?;
-        Ok(all[0] == [1])
+        Ok(Self { placement, link, group: OnceLock::new() })
     }
 
     /// Which one this is.
@@ -161,22 +149,6 @@ impl Ranks {
         self.link.gather(message)
     }
 
-    /// The messages of all ranks, in their order, where this is rank 0; else none. Every rank calls this.
-    pub fn collect(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, RankError> {
-        self.link.collect(message)
-    }
-
-    /// Gives every rank the shares of all others: beside each matrix stands the size of a share, and rank r has elements
-    /// r * share and following. Every rank calls this with matrices of the same shapes in the same order; nothing may
-    /// be done with them before [`Ranks::settle`].
-    pub fn gather_shares(&self, matrices: &mut [(&mut Tensor, usize)]) -> Result<(), RankError> {
-        match self.group.get() {
-            Some(group) => group.gather(matrices),
-            None => self.link.gather_shares(matrices)?,
-        }
-        Ok(())
-    }
-
     /// Replaces every matrix by its sum over all ranks. Every rank calls this with matrices of the same shapes in the
     /// same order. A GPU goes on with other work meanwhile; nothing may be done with the matrices before
     /// [`Ranks::settle`].
@@ -188,7 +160,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// What is asked of the device from now on comes after all sums and exchanges.
+    /// What is asked of the device from now on comes after all sums.
     pub fn settle(&self) {
         if let Some(group) = self.group.get() {
             group.settle();

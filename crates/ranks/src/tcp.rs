@@ -207,7 +207,9 @@ impl TcpLink {
             self.send(&self.peers[0], message)?;
             return split(&self.receive(&self.peers[0])?, self.count);
         }
-        let all = self.collect(message)?;
+        let own = [Ok(message.to_vec())];
+        let others = self.peers.iter().map(|peer| self.receive(peer));
+        let all: Vec<Vec<u8>> = own.into_iter().chain(others).collect::<Result<_, _>>()?;
         let mut joined = Vec::new();
         for message in &all {
             joined.extend_from_slice(&(message.len() as u64).to_le_bytes());
@@ -215,40 +217,6 @@ impl TcpLink {
         }
         self.peers.iter().try_for_each(|peer| self.send(peer, &joined))?;
         Ok(all)
-    }
-
-    /// To rank 0 alone.
-    pub(crate) fn collect(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, RankError> {
-        if self.rank != 0 {
-            self.send(&self.peers[0], message)?;
-            return Ok(Vec::new());
-        }
-        let own = [Ok(message.to_vec())];
-        own.into_iter().chain(self.peers.iter().map(|peer| self.receive(peer))).collect()
-    }
-
-    pub(crate) fn gather_shares(
-        &self,
-        matrices: &mut [(&mut Tensor, usize)],
-    ) -> Result<(), RankError> {
-        if self.count == 1 {
-            return Ok(());
-        }
-        let mut own: Vec<f32> = Vec::new();
-        for (matrix, share) in matrices.iter() {
-            own.extend_from_slice(&matrix.as_slice()[self.rank * share..(self.rank + 1) * share]);
-        }
-        let all = self.gather(bytemuck::cast_slice(&own))?;
-        for (rank, shares) in all.iter().enumerate().filter(|(rank, _)| *rank != self.rank) {
-            let shares = numbers(shares, own.len(), rank)?;
-            let mut rest = &shares[..];
-            for (matrix, share) in matrices.iter_mut() {
-                let (these, others) = rest.split_at(*share);
-                matrix.as_mut_slice()[rank * *share..(rank + 1) * *share].copy_from_slice(these);
-                rest = others;
-            }
-        }
-        Ok(())
     }
 
     /// Rank 0 adds up in the order of the ranks, and sends the sums to all.
@@ -635,26 +603,6 @@ mod tests {
         for (messages, a, b) in results {
             assert_eq!(messages, [b"from 0", b"from 1", b"from 2"]);
             assert_eq!((a, b), (vec![1.0, 3.0], vec![30.0, 60.0]));
-        }
-    }
-
-    #[test]
-    fn every_rank_receives_the_shares_of_all() {
-        let results = with_ranks(3, |link| {
-            let device = Device::cpu(1).unwrap();
-            let (mut a, mut b) = (device.zeros(2, 4), device.zeros(1, 3));
-            let own = 10.0 + link.rank as f32;
-            a.as_mut_slice()[2 * link.rank..2 * link.rank + 2].fill(own);
-            b.as_mut_slice()[link.rank] = own;
-            link.gather_shares(&mut [(&mut a, 2), (&mut b, 1)]).unwrap();
-            let collected = link.collect(format!("from {}", link.rank).as_bytes()).unwrap();
-            link.leave(None);
-            (a.to_vec(), b.to_vec(), collected.len())
-        });
-        for (rank, (a, b, collected)) in results.into_iter().enumerate() {
-            assert_eq!(a, [10.0, 10.0, 11.0, 11.0, 12.0, 12.0, 0.0, 0.0]);
-            assert_eq!(b, [10.0, 11.0, 12.0]);
-            assert_eq!(collected, if rank == 0 { 3 } else { 0 });
         }
     }
 

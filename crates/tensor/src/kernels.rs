@@ -305,56 +305,13 @@ pub struct PairGrads<'a> {
     pub right: &'a mut Tensor,
 }
 
-/// The elements of a matrix that a process updates and keeps the running means of: all of them or, where the optimiser's
-/// state is sharded over ranks (ZeRO-1, Rajbhandari et al. 2020), an equal share for each rank, and what is left over on
-/// every rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AdamShard {
-    share: Range<usize>,
-    rest: Range<usize>,
-}
-
-impl AdamShard {
-    /// Shares are multiples of this: 256 bytes, as GPUs align memory.
-    const ALIGNMENT: usize = 64;
-
-    /// All elements.
-    pub fn whole(elements: usize) -> Self {
-        Self { share: 0..elements, rest: elements..elements }
-    }
-
-    /// Those of one of so many ranks.
-    pub fn of_rank(elements: usize, rank: usize, ranks: usize) -> Self {
-        let share = Self::share(elements, ranks);
-        Self { share: rank * share..(rank + 1) * share, rest: ranks * share..elements }
-    }
-
-    /// How many elements belong to each of so many ranks alone.
-    pub fn share(elements: usize, ranks: usize) -> usize {
-        elements / ranks / Self::ALIGNMENT * Self::ALIGNMENT
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.share.len() + self.rest.len()
-    }
-
-    /// The elements, each range with where its running means begin.
-    pub fn ranges(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
-        let ranges = [(self.share.clone(), 0), (self.rest.clone(), self.share.len())];
-        ranges.into_iter().filter(|(range, _)| !range.is_empty())
-    }
-}
-
 /// One weight matrix in an update by Adam.
 pub struct AdamSlot<'a> {
     /// The weights.
     pub value: &'a mut Tensor,
     /// Their gradient.
     pub grad: &'a Tensor,
-    /// Which elements are updated; the norm is that of the whole gradient.
-    pub shard: AdamShard,
-    /// The running mean of the gradient, of those elements.
+    /// The running mean of the gradient.
     pub mean: &'a mut Tensor,
     /// The running mean of its square.
     pub square: &'a mut Tensor,
@@ -421,7 +378,7 @@ pub enum Transpose {
     Right,
 }
 
-/// Devices of several processes (ranks) that add up and exchange matrices among themselves.
+/// Devices of several processes (ranks) that add up matrices among themselves.
 pub trait DeviceGroup: Send + Sync {
     /// What joins them, in words.
     fn description(&self) -> String;
@@ -431,11 +388,7 @@ pub trait DeviceGroup: Send + Sync {
     /// [`DeviceGroup::settle`].
     fn sum(&self, matrices: &mut [&mut Tensor]);
 
-    /// Gives every rank the shares of all others: beside each matrix stands the size of a share, and rank r has elements
-    /// r * share and following. Nothing may be done with the matrices before [`DeviceGroup::settle`].
-    fn gather(&self, matrices: &mut [(&mut Tensor, usize)]);
-
-    /// What is asked of the device from now on comes after all sums and exchanges.
+    /// What is asked of the device from now on comes after all sums.
     fn settle(&self);
 }
 

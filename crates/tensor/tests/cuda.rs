@@ -7,7 +7,7 @@
 #[path = "cuda/heads.rs"]
 mod heads;
 
-use tensor::kernels::{AdamShard, AdamSlot, AdamStep};
+use tensor::kernels::{AdamSlot, AdamStep};
 use tensor::random::{Draws, Key};
 use tensor::{
     Activation, Affine, Device, Indices, Mode, Norm, ParamId, Params, Spans, Tape, Tensor, Var,
@@ -545,7 +545,6 @@ fn adam() {
                 .zip(means.iter_mut().zip(&mut squares))
                 .zip(1..)
                 .map(|(((value, grad), (mean, square)), number)| AdamSlot {
-                    shard: AdamShard::whole(value.len()),
                     value,
                     grad,
                     mean,
@@ -570,55 +569,6 @@ fn adam() {
             assert!(far < 1e-5, "adam, matrix {at}: {far:.2e}");
         }
         println!("adam, clip {clip}, poisoned {poison}");
-    }
-}
-
-/// An update by two ranks, each of its shard, is that of one, to the bit.
-#[test]
-fn adam_in_shards() {
-    let Some(devices) = devices() else { return };
-    for device in &devices {
-        let mut draws = Draws::new(Key { seed: 15, step: 0, stream: 0 });
-        let (rows, cols) = (300, 77);
-        let mut make = || -> Vec<f32> { (0..rows * cols).map(|_| draws.normal()).collect() };
-        let [value, grad, mean, square] = [0; 4].map(|_| make());
-        let square: Vec<f32> = square.iter().map(|x| x * x).collect();
-        // The norm and the weights after an update of a shard.
-        let update = |shard: AdamShard| {
-            let mut weights = device.tensor(rows, cols, &value);
-            let cut = |all: &[f32]| {
-                let own: Vec<f32> =
-                    shard.ranges().flat_map(|(range, _)| all[range].to_vec()).collect();
-                device.tensor(1, own.len(), &own)
-            };
-            let (mut mean, mut square) = (cut(&mean), cut(&square));
-            let mut norm = device.zeros(1, 1);
-            let slot = AdamSlot {
-                value: &mut weights,
-                grad: &device.tensor(rows, cols, &grad),
-                shard,
-                mean: &mut mean,
-                square: &mut square,
-                lr: 1e-2,
-                decay: 0.01,
-                number: 3,
-            };
-            let step = AdamStep { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, clip: 0.5 };
-            device.kernels().adam(&mut [slot], step, &mut norm);
-            (norm.to_vec(), weights.to_vec())
-        };
-        let (norm, whole) = update(AdamShard::whole(rows * cols));
-        for rank in 0..2 {
-            let shard = AdamShard::of_rank(rows * cols, rank, 2);
-            assert!(shard.count() < rows * cols / 2 + 128, "{shard:?}");
-            let (own_norm, part) = update(shard.clone());
-            assert_eq!(own_norm, norm);
-            let mut expected = value.clone();
-            for (range, _) in shard.ranges() {
-                expected[range.clone()].copy_from_slice(&whole[range]);
-            }
-            assert!(part == expected, "rank {rank} updates its shard and nothing else");
-        }
     }
 }
 
@@ -727,8 +677,6 @@ fn one_rank_adds_up_by_nccl() {
     let mut b = cuda.zeros(1, 3);
     cuda.kernels().fill(&mut b, 5.0);
     group.sum(&mut [&mut a, &mut b]);
-    group.settle();
-    group.gather(&mut [(&mut a, 4), (&mut b, 0)]);
     group.settle();
     assert_eq!((a.to_vec(), b.to_vec()), (vec![1.0, 2.0, 3.0, 4.0], vec![5.0; 3]));
     cuda.kernels().fill(&mut b, 6.0);

@@ -2,12 +2,12 @@
 //! global norm of the gradients (Pascanu et al. 2013).
 //!
 //! What a checkpoint holds of the optimiser, and under which names, is decided here alone
-//! ([`Adam::state`], [`AdamProgress`]). Where the state is sharded over ranks, it is what they have together.
+//! ([`Adam::state`], [`AdamProgress`]).
 
 use encoder::ConfigError;
 use serde::{Deserialize, Serialize};
-use tensor::kernels::{AdamShard, AdamSlot, AdamStep};
-use tensor::{Device, ParamId, Params, Tensor};
+use tensor::kernels::{AdamSlot, AdamStep};
+use tensor::{ParamId, Params, Tensor};
 
 use crate::schedule::Schedule;
 
@@ -88,8 +88,6 @@ impl Default for AdamGroup {
 
 /// The running means of one weight matrix.
 struct Moments {
-    /// The elements that they are of, and that are updated here.
-    shard: AdamShard,
     mean: Tensor,
     square: Tensor,
     /// Updates of this matrix: weights of one language learn only from batches of that language.
@@ -130,7 +128,6 @@ impl Adam {
         let moments = |id: ParamId| {
             let (rows, cols) = params.value(id).shape();
             params.trainable(id).then(|| Moments {
-                shard: AdamShard::whole(rows * cols),
                 mean: device.zeros(rows, cols),
                 square: device.zeros(rows, cols),
                 updates: 0,
@@ -170,12 +167,11 @@ impl Adam {
             .filter_map(|((_, value, grad), moments)| {
                 let grad = grad?;
                 let moments = moments.as_mut().expect("what learns was not frozen at the start");
-                let Moments { shard, mean, square, updates, group } = moments;
-                let shard = shard.clone();
+                let Moments { mean, square, updates, group } = moments;
                 let lr = (lr * group.lr_scale) as f32;
                 let decay = self.config.weight_decay * group.decay_scale;
                 let number = *updates + 1;
-                Some(AdamSlot { value, grad, shard, mean, square, lr, decay, number })
+                Some(AdamSlot { value, grad, mean, square, lr, decay, number })
             })
             .collect();
         let step = AdamStep {
@@ -207,58 +203,6 @@ impl Adam {
             moments.updates -= 1;
         }
         self.norm.write(&[0.0]);
-    }
-
-    /// From now on this is one of several ranks, and keeps the running means of its own shard of every matrix; an update
-    /// changes the weights of that shard alone.
-    pub(crate) fn shard(&mut self, device: &Device, rank: usize, ranks: usize) {
-        for moments in self.moments.iter_mut().flatten() {
-            let shard = AdamShard::of_rank(moments.mean.len(), rank, ranks);
-            for tensor in [&mut moments.mean, &mut moments.square] {
-                let all = tensor.elements();
-                let own: Vec<f32> =
-                    shard.ranges().flat_map(|(range, _)| &all[range]).copied().collect();
-                let own = device.tensor(1, own.len(), &own);
-                *tensor = own;
-            }
-            moments.shard = shard;
-        }
-    }
-
-    /// The state of this rank, one matrix after the other: what [`Adam::whole_state`] is made of.
-    pub(crate) fn own_state(&self) -> impl Iterator<Item = &Tensor> {
-        self.moments.iter().flatten().flat_map(|moments| [&moments.mean, &moments.square])
-    }
-
-    /// As [`Adam::state`], of what all ranks have together: `shards` gives, for each tensor of [`Adam::own_state`] in turn,
-    /// its elements on every rank.
-    pub(crate) fn whole_state<E>(
-        &self,
-        params: &Params,
-        host: &Device,
-        mut shards: impl FnMut(&Tensor) -> Result<Vec<Vec<f32>>, E>,
-    ) -> Result<Vec<(String, Tensor)>, E> {
-        let mut state = Vec::new();
-        for (id, moments) in params.ids().zip(&self.moments) {
-            let Some(moments) = moments else { continue };
-            let (rows, cols) = params.value(id).shape();
-            let name = params.name(id);
-            let own = [(mean_name(name), &moments.mean), (square_name(name), &moments.square)];
-            for (name, own) in own {
-                let shards = shards(own)?;
-                let mut whole = vec![0.0; rows * cols];
-                for (rank, elements) in shards.iter().enumerate() {
-                    for (range, first) in
-                        AdamShard::of_rank(whole.len(), rank, shards.len()).ranges()
-                    {
-                        let these = &elements[first..first + range.len()];
-                        whole[range].copy_from_slice(these);
-                    }
-                }
-                state.push((name, host.tensor(rows, cols, &whole)));
-            }
-        }
-        Ok(state)
     }
 
     /// The tensors of the state, by the names that they have in a checkpoint.
@@ -315,13 +259,6 @@ fn square_name(parameter: &str) -> String {
 /// The parameters that an update reached, by their numbers.
 #[derive(Default)]
 pub struct UpdatedParams(Vec<usize>);
-
-impl UpdatedParams {
-    /// Whether a parameter was among them.
-    pub(crate) fn contains(&self, id: ParamId) -> bool {
-        self.0.binary_search(&id.number()).is_ok()
-    }
-}
 
 #[cfg(test)]
 mod tests {

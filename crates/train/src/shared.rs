@@ -6,19 +6,12 @@
 //! up in buckets of some megabytes, each as soon as the backward pass of this rank's last micro-batch has completed it: a GPU
 //! then adds up those of the upper layers while it computes those of the lower ones. All ranks add up the same buckets
 //! in the same order, whatever their micro-batches have reached: weights of a language that has none here count as zeros.
-//!
-//! Adam's state may be sharded (ZeRO-1, Rajbhandari et al. 2020): every rank then updates its share of every matrix and receives
-//! the others' shares. Gradients are still added up whole, as in PyTorch's ZeroRedundancyOptimizer, so that the norm that clips them,
-//! and with it every bit, is that of the unsharded update.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use ranks::{RankError, Ranks};
-use tensor::kernels::AdamShard;
-use tensor::{Device, ParamId, Params, Tensor};
-
-use crate::adam::{Adam, UpdatedParams};
+use tensor::{ParamId, Params, Tensor};
 
 /// The smallest bucket, in numbers: 25 MB, where the time of a message is that of its bytes.
 pub(crate) const BUCKET: usize = 25 << 18;
@@ -28,8 +21,6 @@ pub(crate) struct SharedTraining {
     ranks: Arc<Ranks>,
     /// Numbers of parameters: the last ones first, since the backward pass completes them first.
     buckets: Vec<Range<usize>>,
-    /// Whether Adam's state is sharded.
-    sharded: bool,
 }
 
 impl SharedTraining {
@@ -43,62 +34,7 @@ impl SharedTraining {
                 (end, size) = (id.number(), 0);
             }
         }
-        Self { ranks, buckets, sharded: false }
-    }
-
-    /// Each rank keeps its share of the optimiser's state from now on.
-    pub(crate) fn shard(&mut self, adam: &mut Adam, device: &Device) {
-        adam.shard(device, self.ranks.rank(), self.ranks.count());
-        self.sharded = true;
-    }
-
-    pub(crate) fn is_sharded(&self) -> bool {
-        self.sharded
-    }
-
-    /// After an update of this rank's shares: those of all.
-    pub(crate) fn gather_weights(
-        &self,
-        params: &mut Params,
-        updated: &UpdatedParams,
-    ) -> Result<(), RankError> {
-        if !self.sharded {
-            return Ok(());
-        }
-        let share = |value: &Tensor| AdamShard::share(value.len(), self.ranks.count());
-        let weights = params.iter_mut().filter(|(id, ..)| updated.contains(*id));
-        let mut weights: Vec<(&mut Tensor, usize)> = weights
-            .map(|(_, value, _)| {
-                let share = share(value);
-                (value, share)
-            })
-            .collect();
-        self.ranks.gather_shares(&mut weights)?;
-        self.ranks.settle();
-        Ok(())
-    }
-
-    /// The whole state of the optimiser, for rank 0 to save; the others send what they have of it. Every rank calls this.
-    pub(crate) fn gather_state(
-        &self,
-        adam: &Adam,
-        params: &Params,
-    ) -> Result<Vec<(String, Tensor)>, RankError> {
-        let collect = |own: &Tensor| {
-            let all = self.ranks.collect(bytemuck::cast_slice(&own.elements()))?;
-            let numbers = |bytes: Vec<u8>| match bytes.len() == 4 * own.len() {
-                true => Ok(bytemuck::pod_collect_to_vec(&bytes)),
-                false => {
-                    Err(RankError::Differing("ranks have other shards than rank 0".to_owned()))
-                }
-            };
-            all.into_iter().map(numbers).collect::<Result<Vec<Vec<f32>>, RankError>>()
-        };
-        if self.ranks.rank() == 0 {
-            return adam.whole_state(params, &Device::cpu(1)?, collect);
-        }
-        adam.own_state().try_for_each(|own| collect(own).map(drop))?;
-        Ok(Vec::new())
+        Self { ranks, buckets }
     }
 
     pub(crate) fn ranks(&self) -> &Arc<Ranks> {

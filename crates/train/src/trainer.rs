@@ -158,25 +158,6 @@ impl Trainer {
         self.shared = Some(SharedTraining::new(ranks, &self.params, BUCKET));
     }
 
-    /// From now on each of the ranks that share steps keeps its share of the optimiser's state alone (ZeRO-1). The weights,
-    /// to the bit, and the checkpoints stay those of whole states.
-    pub(crate) fn shard_optimizer(&mut self) {
-        if let Some(shared) = &mut self.shared {
-            shared.shard(&mut self.adam, self.params.device());
-        }
-    }
-
-    /// The ranks, where the optimiser's state is sharded over them.
-    fn sharded(&self) -> Option<&SharedTraining> {
-        self.shared.as_ref().filter(|shared| shared.is_sharded())
-    }
-
-    /// Gives rank 0, which saves, this rank's share of the optimiser's state; nothing where it is not sharded.
-    pub(crate) fn contribute_to_checkpoint(&self) -> Result<(), TrainError> {
-        let given = self.sharded().map(|shared| shared.gather_state(&self.adam, &self.params));
-        Ok(given.transpose().map(drop)?)
-    }
-
     /// Replaces the schedule, from the next step on: a run that is extended decays more slowly.
     pub fn set_schedule(&mut self, schedule: Schedule) {
         self.adam.set_schedule(schedule);
@@ -295,9 +276,6 @@ impl Trainer {
         }
         self.params.clear_frozen_grads();
         let updated = self.adam.update(&mut self.params, self.step);
-        if let Some(shared) = &self.shared {
-            shared.gather_weights(&mut self.params, &updated)?;
-        }
         Ok((scores, updated))
     }
 
@@ -330,7 +308,7 @@ impl Trainer {
     }
 
     /// Writes everything that the run needs to go on exactly, with whatever the caller adds. The checkpoint
-    /// that stood there is kept beside it. Where the optimiser's state is sharded, the other ranks contribute theirs.
+    /// that stood there is kept beside it.
     pub fn save(&self, path: &Path, caller: &impl Serialize) -> Result<(), TrainError> {
         let weights =
             self.params.ids().map(|id| (weight_name(self.params.name(id)), self.params.value(id)));
@@ -342,13 +320,8 @@ impl Trainer {
             progress: self.adam.progress(),
             caller,
         };
-        let Some(shared) = self.sharded() else {
-            let state = weights.chain(self.adam.state(&self.params));
-            return Ok(archive::write_checkpoint(path, state, &metadata)?);
-        };
-        let state = shared.gather_state(&self.adam, &self.params)?;
-        let state = state.iter().map(|(name, tensor)| (name.clone(), tensor));
-        Ok(archive::write_checkpoint(path, weights.chain(state), &metadata)?)
+        let state = weights.chain(self.adam.state(&self.params));
+        Ok(archive::write_checkpoint(path, state, &metadata)?)
     }
 
     /// Puts the run where its newest sound checkpoint left it: the one before, where the newest does not verify
@@ -470,9 +443,8 @@ mod tests {
         (trainer, model, (0..MICRO_BATCHES).map(micro_batch).collect())
     }
 
-    /// The reports of ten steps of a rank, or of a process by itself, the weights after them, and the checkpoint that rank 0
-    /// has saved.
-    fn train(ranks: Option<Arc<Ranks>>, shard: bool) -> (Vec<StepReport>, Vec<f32>, Vec<u8>) {
+    /// The reports of ten steps of a rank, or of a process by itself, and the weights after them.
+    fn train(ranks: Option<Arc<Ranks>>) -> (Vec<StepReport>, Vec<f32>) {
         let (mut trainer, model, all) = setting();
         let (rank, count) = ranks.as_ref().map_or((0, 1), |ranks| (ranks.rank(), ranks.count()));
         if let Some(ranks) = ranks {
@@ -480,12 +452,6 @@ mod tests {
             let shared = SharedTraining::new(ranks, &trainer.params, 200);
             assert!(shared.bucket_count() > 5, "{}", shared.bucket_count());
             trainer.shared = Some(shared);
-        }
-        if shard {
-            trainer.shard_optimizer();
-            let own: usize = trainer.adam.own_state().map(Tensor::len).sum();
-            let whole = 2 * trainer.params.count();
-            assert!(own < whole * 2 / 3, "{own} numbers of {whole} on each of two ranks");
         }
         let own: Vec<_> = all.iter().skip(rank).step_by(count).collect();
         let step = |_| {
@@ -495,24 +461,12 @@ mod tests {
             trainer.step(&own, 16, loss).unwrap()
         };
         let reports = (0..10).map(step).collect();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state.safetensors");
-        let saved = match rank {
-            0 => {
-                trainer.save(&path, &()).unwrap();
-                std::fs::read(&path).unwrap()
-            }
-            _ => {
-                trainer.contribute_to_checkpoint().unwrap();
-                Vec::new()
-            }
-        };
         let params = &trainer.params;
-        (reports, params.ids().flat_map(|id| params.value(id).to_vec()).collect(), saved)
+        (reports, params.ids().flat_map(|id| params.value(id).to_vec()).collect())
     }
 
     /// The same of two ranks.
-    fn train_on_two(shard: bool) -> [(Vec<StepReport>, Vec<f32>, Vec<u8>); 2] {
+    fn train_on_two() -> [(Vec<StepReport>, Vec<f32>); 2] {
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
         let host = "127.0.0.1".to_owned();
         let folder = tempfile::tempdir().unwrap();
@@ -521,7 +475,7 @@ mod tests {
             let placement =
                 Placement { rank, count, local_rank, local_count, host: host.clone(), port };
             let ranks = Arc::new(Ranks::meet(placement, folder.path(), Box::new(|_| {})).unwrap());
-            let result = train(Some(Arc::clone(&ranks)), shard);
+            let result = train(Some(Arc::clone(&ranks)));
             ranks.leave(None);
             result
         };
@@ -530,20 +484,10 @@ mod tests {
         })
     }
 
-    /// Weights, reports and the checkpoint: all have the same bits.
-    #[test]
-    fn a_sharded_optimiser_changes_nothing() {
-        let [whole, _] = train_on_two(false);
-        let [first, second] = train_on_two(true);
-        assert!(first == whole, "reports, weights or the checkpoint differ");
-        assert!(second.0 == whole.0 && second.1 == whole.1, "rank 1 has other weights");
-    }
-
     #[test]
     fn ranks_have_the_steps_of_one_process() {
-        let (alone, weights, _) = train(None, false);
-        let [first, second] = train_on_two(false);
-        let (first, second) = ((first.0, first.1), (second.0, second.1));
+        let (alone, weights) = train(None);
+        let [first, second] = train_on_two();
         assert!(first == second, "ranks have the same reports and the same weights, to the bit");
         for (together, alone) in first.0.iter().zip(&alone) {
             assert_eq!(together.micro_batch_losses.len(), MICRO_BATCHES);

@@ -179,11 +179,6 @@ pub struct Pretrain {
     #[arg(long, alias = "gpus", value_name = "N", help_heading = "Compute")]
     pub ranks: Option<usize>,
 
-    /// Keep only a share of Adam's running means on each rank (ZeRO-1): for N ranks 8 bytes a weight become 8/N. The weights are
-    /// the same, to the bit; every update sends the new weights around. Nothing to shard with one rank.
-    #[arg(long, help_heading = "Compute")]
-    pub shard_optimizer: bool,
-
     #[command(flatten)]
     pub compute: Compute,
 }
@@ -235,7 +230,7 @@ impl Request for Pretrain {
 impl Pretrain {
     /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
-        match Together::find(self.ranks, self.shard_optimizer, &self.out)? {
+        match Together::find(self.ranks, &self.out)? {
             None => self.train(None),
             Some(together) => together.run(|ranks| match ranks.rank() {
                 0 => self.train(Some(ranks)),

@@ -24,12 +24,8 @@ pub(super) struct Together {
 
 impl Together {
     /// Finds the others: those of the launcher, or as many on this machine as are asked for; none where this process is by
-    /// itself. What rank 0 says of sharding the optimiser's state holds for all. The folder is the run's.
-    pub(super) fn find(
-        asked: Option<usize>,
-        shard: bool,
-        folder: &Path,
-    ) -> Result<Option<Self>, Failure> {
+    /// itself. The folder is the run's.
+    pub(super) fn find(asked: Option<usize>, folder: &Path) -> Result<Option<Self>, Failure> {
         let launched = Placement::from_environment()?;
         match (launched, asked) {
             (_, Some(0)) => Err(Failure::Usage("--ranks 0: give at least one".to_owned())),
@@ -44,16 +40,15 @@ impl Together {
                     say::be_quiet();
                 }
                 let ranks = Ranks::meet(placement, folder, on_loss())?;
-                let ranks = ranks.with_sharded_optimizer(shard);
                 Ok(Some(Self { ranks: Arc::new(ranks), _local: None }))
             }
             (_, None) => Ok(None),
-            (_, Some(count)) => Self::start(count, shard).map(Some),
+            (_, Some(count)) => Self::start(count).map(Some),
         }
     }
 
     /// Starts the others on this machine.
-    fn start(count: usize, shard: bool) -> Result<Self, Failure> {
+    fn start(count: usize) -> Result<Self, Failure> {
         let typed = invocation::typed();
         if count > 1 && (host::current().is_some() || typed.is_empty()) {
             let message = "--ranks: processes can be started from the command line alone; or start this program \
@@ -69,7 +64,7 @@ impl Together {
         }
         let words = typed.get(1..).unwrap_or_default();
         let mut local = LocalRanks::start(count, invocation::program(), words)?;
-        let ranks = Ranks::meet_local(&mut local, on_loss())?.with_sharded_optimizer(shard);
+        let ranks = Ranks::meet_local(&mut local, on_loss())?;
         Ok(Self { ranks: Arc::new(ranks), _local: Some(local) })
     }
 

@@ -25,26 +25,25 @@ pub(super) fn update(arch: Arch, slots: &mut [AdamSlot<'_>], step: AdamStep, nor
         let square_correction = correction(step.beta2).sqrt() as f32;
         let lr = slot.lr / mean_correction;
         let keep = 1.0 - slot.lr * slot.decay;
-        for (range, first) in slot.shard.ranges() {
-            let moments = first..first + range.len();
-            let chunks = slot.value.as_mut_slice()[range.clone()]
-                .par_chunks_mut(TASK)
-                .zip(slot.grad.as_slice()[range].par_chunks(TASK))
-                .zip(slot.mean.as_mut_slice()[moments.clone()].par_chunks_mut(TASK))
-                .zip(slot.square.as_mut_slice()[moments].par_chunks_mut(TASK));
-            chunks.for_each(|(((value, grad), mean), square)| {
-                dispatch!(arch, || {
-                    let elements = value.iter_mut().zip(grad).zip(mean).zip(square);
-                    for (((value, &grad), mean), square) in elements {
-                        let grad = grad * clip;
-                        *mean += (1.0 - step.beta1) * (grad - *mean);
-                        *square = step.beta2 * *square + (1.0 - step.beta2) * grad * grad;
-                        let deviation = square.sqrt() / square_correction + step.epsilon;
-                        *value = *value * keep - lr * *mean / deviation;
-                    }
-                });
+        let chunks = slot
+            .value
+            .as_mut_slice()
+            .par_chunks_mut(TASK)
+            .zip(slot.grad.as_slice().par_chunks(TASK))
+            .zip(slot.mean.as_mut_slice().par_chunks_mut(TASK))
+            .zip(slot.square.as_mut_slice().par_chunks_mut(TASK));
+        chunks.for_each(|(((value, grad), mean), square)| {
+            dispatch!(arch, || {
+                let elements = value.iter_mut().zip(grad).zip(mean).zip(square);
+                for (((value, &grad), mean), square) in elements {
+                    let grad = grad * clip;
+                    *mean += (1.0 - step.beta1) * (grad - *mean);
+                    *square = step.beta2 * *square + (1.0 - step.beta2) * grad * grad;
+                    let deviation = square.sqrt() / square_correction + step.epsilon;
+                    *value = *value * keep - lr * *mean / deviation;
+                }
             });
-        }
+        });
     });
 }
 

@@ -3,13 +3,12 @@
 
 #![allow(unsafe_code, reason = "slots are laid out as the kernels have them")]
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::lists::put;
 use super::transfer::SentList;
 use super::{Cuda, Program, THREADS, at, block, launch, lock, to};
-use crate::kernels::{AdamShard, AdamSlot, AdamStep};
+use crate::kernels::{AdamSlot, AdamStep};
 use crate::value::Tensor;
 
 /// Elements that one block updates, as the kernels have it.
@@ -39,17 +38,9 @@ struct AdamChunk {
     number: u32,
 }
 
-/// The chunks of the last update, which are the same in every step where all matrices learn: of the norm, which is of whole
-/// gradients, and of the elements that are updated.
+/// The chunks of the last update, which are the same in every step where all matrices learn.
 #[derive(Default)]
-pub(super) struct AdamChunks {
-    norm: LastChunks,
-    update: LastChunks,
-}
-
-/// The last list of chunks, where there is one.
-#[derive(Default)]
-struct LastChunks(Mutex<Option<ChunkList>>);
+pub(super) struct AdamChunks(Mutex<Option<ChunkList>>);
 
 /// A list of chunks on the device.
 struct ChunkList {
@@ -59,7 +50,7 @@ struct ChunkList {
     count: usize,
 }
 
-impl LastChunks {
+impl AdamChunks {
     /// The chunks of matrices of these sizes, and how many there are.
     fn of(&self, cuda: &Cuda, laid_out: &[AdamSlotLayout]) -> (Arc<SentList>, usize) {
         let sizes: Vec<usize> = laid_out.iter().map(|slot| slot.count as usize).collect();
@@ -87,10 +78,8 @@ pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, no
     if slots.is_empty() {
         return super::rows::fill(cuda, norm, 0.0);
     }
-    let whole = |slot: &AdamSlot<'_>| slot.shard == AdamShard::whole(slot.value.len());
-    let sharded = !slots.iter().all(whole);
     let all: Vec<AdamSlotLayout> = slots.iter_mut().map(|slot| lay_out(slot, step)).collect();
-    let (chunks, count) = cuda.adam.norm.of(cuda, &all);
+    let (chunks, count) = cuda.adam.of(cuda, &all);
     let on_device = put(&cuda.context, &all);
     let squares = cuda.scratch(count * 4);
     launch!(
@@ -101,38 +90,10 @@ pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, no
         cuda, Program::Adam, "norm_of_squares", [1, 1, 1], [1024, 1, 1], 0;
         squares.pointer, count as i32, to(norm),
     );
-    let update = |on_device: &SentList, chunks: &SentList, count: usize| {
-        launch!(
-            cuda, Program::Adam, "adam", [count, 1, 1], [THREADS, 1, 1], 0;
-            on_device.pointer, chunks.pointer, at(norm), step.beta1, step.beta2, step.epsilon, step.clip,
-        );
-    };
-    if !sharded {
-        return update(&on_device, &chunks, count);
-    }
-    let owned = slots.iter_mut().zip(all);
-    let owned: Vec<AdamSlotLayout> =
-        owned.flat_map(|(slot, all)| lay_out_shard(slot, all)).collect();
-    let (chunks, count) = cuda.adam.update.of(cuda, &owned);
-    update(&put(&cuda.context, &owned), &chunks, count);
-}
-
-/// The elements of a slot that are updated here. The rounded copy is made anew after the other ranks' have come.
-fn lay_out_shard(slot: &mut AdamSlot<'_>, all: AdamSlotLayout) -> Vec<AdamSlotLayout> {
-    let value = to(slot.value);
-    let part = |(range, moments): (Range<usize>, usize)| {
-        let [from, moments] = [range.start, moments].map(|at| (at * size_of::<f32>()) as u64);
-        AdamSlotLayout {
-            value: value + from,
-            grad: all.grad + from,
-            mean: all.mean + moments,
-            square: all.square + moments,
-            rounded: 0,
-            count: range.len() as u64,
-            ..all
-        }
-    };
-    slot.shard.ranges().map(part).collect()
+    launch!(
+        cuda, Program::Adam, "adam", [count, 1, 1], [THREADS, 1, 1], 0;
+        on_device.pointer, chunks.pointer, at(norm), step.beta1, step.beta2, step.epsilon, step.clip,
+    );
 }
 
 fn lay_out(slot: &mut AdamSlot<'_>, step: AdamStep) -> AdamSlotLayout {

@@ -1,4 +1,4 @@
-//! Sums over the GPUs of several processes, and exchanges of shares, by NCCL.
+//! Sums over the GPUs of several processes, by NCCL.
 //!
 //! Sums run on a stream of their own beside the backward pass: an event on the compute stream says that gradients are
 //! complete, another on this one that sums are. A bucket of matrices is one group of NCCL's, so that nothing is
@@ -50,14 +50,6 @@ struct Functions {
         Communicator,
         CUstream,
     ) -> c_int,
-    all_gather: unsafe extern "C" fn(
-        *const c_void,
-        *mut c_void,
-        usize,
-        c_int,
-        Communicator,
-        CUstream,
-    ) -> c_int,
     error_string: unsafe extern "C" fn(c_int) -> *const c_char,
     /// It stays open as long as its functions are there.
     _library: Library,
@@ -89,7 +81,6 @@ impl Functions {
             group_start: function!(b"ncclGroupStart\0"),
             group_end: function!(b"ncclGroupEnd\0"),
             all_reduce: function!(b"ncclAllReduce\0"),
-            all_gather: function!(b"ncclAllGather\0"),
             error_string: function!(b"ncclGetErrorString\0"),
             _library: library,
         })
@@ -135,8 +126,6 @@ pub(super) struct NcclGroup {
     context: Arc<Context>,
     functions: &'static Functions,
     communicator: Communicator,
-    rank: usize,
-    ranks: usize,
     stream: CUstream,
     /// Gradients are complete.
     complete: Event,
@@ -177,8 +166,6 @@ impl NcclGroup {
             context: Arc::clone(context),
             functions,
             communicator,
-            rank,
-            ranks,
             stream,
             complete: Event::new(),
             summed: Event::new(),
@@ -187,7 +174,7 @@ impl NcclGroup {
 
     fn must(&self, code: c_int) {
         if let Err(reason) = self.functions.check(code) {
-            fail(format!("the GPUs failed to add up or exchange matrices: {reason}"));
+            fail(format!("the GPUs failed to add up matrices: {reason}"));
         }
     }
 
@@ -223,30 +210,6 @@ impl DeviceGroup for NcclGroup {
                         count,
                         FLOAT32,
                         SUM,
-                        self.communicator,
-                        self.stream,
-                    )
-                };
-                self.must(code);
-            }
-        });
-    }
-
-    fn gather(&self, matrices: &mut [(&mut Tensor, usize)]) {
-        self.together(|| {
-            for (matrix, share) in matrices.iter_mut().filter(|(_, share)| *share > 0) {
-                assert_eq!(matrix.precision(), MatrixPrecision::Full, "what is exchanged is f32");
-                assert!(self.ranks * *share <= matrix.len(), "every rank has a share");
-                let all = to(matrix);
-                let own = all + (self.rank * *share * size_of::<f32>()) as u64;
-                // SAFETY: the memory holds a share for each rank, this rank's at its place (NCCL's "in place"), and is
-                // neither freed nor used before `settle`.
-                let code = unsafe {
-                    (self.functions.all_gather)(
-                        own as *const c_void,
-                        all as *mut c_void,
-                        *share,
-                        FLOAT32,
                         self.communicator,
                         self.stream,
                     )

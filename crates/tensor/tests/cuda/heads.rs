@@ -250,9 +250,8 @@ fn train(device: &Device, weights: Sizes<'_>, head: Head, steps: u32) -> Vec<f32
         let mut slots: Vec<AdamSlot<'_>> = slots
             .map(|((_, value, grad), [mean, square])| {
                 let grad = grad.expect("every weight of a head has a gradient");
-                let shard = AdamShard::whole(value.len());
                 let (lr, decay, number) = (5e-3, 0.0, step.into());
-                AdamSlot { value, grad, shard, mean, square, lr, decay, number }
+                AdamSlot { value, grad, mean, square, lr, decay, number }
             })
             .collect();
         let all = AdamStep { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, clip: 1.0 };

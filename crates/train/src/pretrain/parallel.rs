@@ -138,11 +138,7 @@ pub(super) fn join(ranks: &Arc<Ranks>, trainer: &mut Trainer) -> Result<String, 
         return Err(RankError::Differing(message).into());
     }
     trainer.share(Arc::clone(ranks));
-    if !ranks.agree_on_sharding()? {
-        return Ok(joined);
-    }
-    trainer.shard_optimizer();
-    Ok(format!("{joined}, each with its share of Adam's state"))
+    Ok(joined)
 }
 
 /// Trains as any rank but 0, until rank 0 or a stop ends it. Nothing is written and nothing measured.
@@ -189,14 +185,7 @@ fn follow_to_the_end(
         if let Some(begun) = begun.replace(next) {
             trainer.finish(begun)?;
         }
-        if config.is_checkpoint_due(trainer.steps()) {
-            begun.take().map_or(Ok(()), |begun| trainer.finish(begun).map(drop))?;
-            trainer.contribute_to_checkpoint()?;
-        }
     }
     begun.map_or(Ok(()), |begun| trainer.finish(begun).map(drop))?;
-    if config.is_checkpoint_due_at_end(first, trainer.steps()) {
-        trainer.contribute_to_checkpoint()?;
-    }
     Ok(())
 }
