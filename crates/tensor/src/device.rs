@@ -17,61 +17,15 @@ pub enum DeviceError {
     /// There is no device of that name.
     #[error("unknown device '{0}'; there are: auto, cpu, cpu-bf16, cuda")]
     Unknown(String),
-    /// The processor cannot multiply bf16 numbers.
-    #[error("this processor has no AVX-512 BF16 instructions, which cpu-bf16 needs; use cpu")]
-    NoBf16,
     /// There is no NVIDIA driver.
     #[error("no GPU can be used: the driver (libcuda) is not installed")]
     NoDriver,
     /// There is a driver, but no GPU.
     #[error("the driver finds no GPU")]
     NoGpu,
-    /// There are GPUs, but not so many.
-    #[error(
-        "GPU {number} is asked for, counted from 0, and there are {count}; one rank for each GPU"
-    )]
-    NoSuchGpu {
-        /// The one that is asked for.
-        number: usize,
-        /// How many there are.
-        count: usize,
-    },
-    /// The GPU lacks what the kernels need.
-    #[error(
-        "{name} has compute capability {}.{}, and 8.0 is needed",
-        capability.0, capability.1
-    )]
-    OldGpu {
-        /// What it is called.
-        name: String,
-        /// What it can do.
-        capability: (i32, i32),
-    },
-    /// A library is missing.
-    #[error(
-        "{name} is not found in {searched} folders; install the CUDA toolkit, or `pip install \
-         nvidia-cublas nvidia-cuda-nvrtc nvidia-nccl-cu13`, or name its folder in LD_LIBRARY_PATH"
-    )]
-    NoLibrary {
-        /// The library.
-        name: &'static str,
-        /// How many folders were looked through.
-        searched: usize,
-    },
-    /// The driver or a library refused.
-    #[error("cannot {what}: {reason}; a newer driver may help")]
-    Gpu {
-        /// What was tried.
-        what: &'static str,
-        /// What was said.
-        reason: String,
-    },
-    /// The GPU failed while it was being opened: another program may fill its memory.
-    #[error("{reason}")]
-    Fault {
-        /// How.
-        reason: String,
-    },
+    /// The GPU, or the processor, lacks something or has failed, which the message says.
+    #[error("{0}")]
+    Unusable(String),
     /// No machine has so many.
     #[error("{threads} threads are more than {most}; give the number of cores, or 0 for all")]
     TooManyThreads {
@@ -91,6 +45,11 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// The driver or a library refused to do something.
+    pub(crate) fn refused(what: &str, reason: impl fmt::Display) -> Self {
+        Self::Unusable(format!("cannot {what}: {reason}; a newer driver may help"))
+    }
+
     /// Why a GPU that is there cannot be used; none where there is no GPU.
     fn obstacle(&self) -> Option<String> {
         (!matches!(self, Self::NoDriver | Self::NoGpu)).then(|| self.to_string())
@@ -162,7 +121,7 @@ impl Device {
         // Taking its memory may fail, which unwinds.
         let opened = panic::catch_unwind(AssertUnwindSafe(|| Cuda::new(number)));
         let cuda = opened.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
-            Ok(fault) => Err(DeviceError::Fault { reason: fault.to_string() }),
+            Ok(fault) => Err(DeviceError::Unusable(fault.to_string())),
             Err(payload) => panic::resume_unwind(payload),
         });
         Ok(Self::of(Arc::new(cuda?)))
@@ -322,17 +281,9 @@ mod tests {
         };
         assert_eq!(taken(DeviceError::NoDriver), None);
         assert_eq!(taken(DeviceError::NoGpu), None);
-        let old = DeviceError::OldGpu { name: "An old one".into(), capability: (7, 5) };
-        let expected = "An old one has compute capability 7.5, and 8.0 is needed";
-        assert_eq!(taken(old).as_deref(), Some(expected));
-        let missing = taken(DeviceError::NoLibrary { name: "libnvrtc", searched: 3 }).unwrap();
-        assert!(missing.starts_with("libnvrtc is not found in 3 folders; install"), "{missing}");
-        assert!(missing.ends_with("LD_LIBRARY_PATH"), "{missing}");
-        let refused = DeviceError::Gpu { what: "start the driver", reason: "no (NO)".into() };
+        let refused = DeviceError::refused("start the driver", "no (NO)");
         let expected = "cannot start the driver: no (NO); a newer driver may help";
         assert_eq!(taken(refused).as_deref(), Some(expected));
-        let full = DeviceError::Fault { reason: "the GPU's memory is full".into() };
-        assert_eq!(taken(full).as_deref(), Some("the GPU's memory is full"));
         assert_eq!(Device::cpu(1).unwrap().obstacle(), None);
     }
 

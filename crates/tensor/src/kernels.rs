@@ -47,21 +47,21 @@ impl Activation {
     pub const ALL: [Self; 6] =
         [Self::None, Self::Gelu, Self::GeluTanh, Self::Relu, Self::Silu, Self::Elu];
 
-    /// Whether the backward pass needs more than the result: [`Kernels::linear`] is then given a
+    /// Whether the backward pass needs more than the result: [`LinearKernels::linear`] is then given a
     /// matrix to save it in. The derivatives of ReLU and ELU are functions of the result.
     pub fn needs_saved(self) -> bool {
         matches!(self, Self::Gelu | Self::GeluTanh | Self::Silu)
     }
 }
 
-/// What the forward pass of an affine map leaves for [`Kernels::bias_grad`].
+/// What the forward pass of an affine map leaves for [`LinearKernels::bias_grad`].
 #[derive(Clone, Copy)]
 pub struct LinearForward<'a> {
     /// What followed the map.
     pub activation: Activation,
     /// The result: rows x outputs.
     pub y: &'a Tensor,
-    /// What [`Kernels::linear`] saved, where [`Activation::needs_saved`]: rows x outputs. Which numbers
+    /// What [`LinearKernels::linear`] saved, where [`Activation::needs_saved`]: rows x outputs. Which numbers
     /// these are is the device's own affair: the CPU saves the activation's derivative, which costs
     /// little beside the value; a GPU saves the pre-activation, of which rounding to bf16 loses less.
     pub saved: Option<&'a Tensor>,
@@ -221,7 +221,7 @@ pub struct AttentionForward<'a> {
     pub kv: &'a Tensor,
     /// The result: queries x heads·width.
     pub y: &'a Tensor,
-    /// The saved statistics: queries x [`Kernels::attention_stats`].
+    /// The saved statistics: queries x [`AttentionKernels::attention_stats`].
     pub stats: &'a Tensor,
 }
 
@@ -350,7 +350,7 @@ pub struct ExpectedShape {
     pub activation: Activation,
 }
 
-/// A sum of `aᵀ · b` over batches, in double precision ([`Kernels::add_gram`]).
+/// A sum of `aᵀ · b` over batches, in double precision ([`LinearKernels::add_gram`]).
 pub struct GramSum {
     /// Two `f32` of memory for each `f64`: rows x 2·cols.
     pub(crate) wide: Tensor,
@@ -392,8 +392,195 @@ pub trait DeviceGroup: Send + Sync {
     fn settle(&self);
 }
 
+/// Element by element and row by row.
+pub trait RowKernels {
+    /// Sets every element.
+    fn fill(&self, y: &mut Tensor, value: f32);
+
+    /// Sets the first `count` elements to 0.
+    fn zero_front(&self, y: &mut Tensor, count: usize);
+
+    /// `y += x`.
+    fn add(&self, y: &mut Tensor, x: &Tensor);
+
+    /// `y = factor · x`.
+    fn scale(&self, x: &Tensor, factor: f32, y: &mut Tensor);
+
+    /// `y[i] = x[i] + scale · table[rows[i]]` of each scale in turn, the multiplication and the addition each rounded to
+    /// `f32`: shifts of hidden states.
+    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32], y: &mut Tensor);
+
+    /// `y = dropout(x)`: every element times its factor.
+    fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor);
+
+    /// `sum[i] = Σ tables[t][rows[t][i]]`: rows of several tables, added up.
+    fn gather_sum(&self, tables: &[(&Tensor, &Indices)], sum: &mut Tensor);
+
+    /// `table[rows[i]] += x[i]`.
+    fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor);
+
+    /// `y[i] = x[rows[i]]`.
+    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor);
+
+    /// `y[i]` = the mean of rows `ranges[2i]..ranges[2i + 1]` of `x`, in full precision; 0 where there
+    /// are none.
+    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor);
+}
+
+/// Affine maps and other matmuls.
+pub trait LinearKernels {
+    /// `y = a · b` or `a · bᵀ`. Two matrices of full precision are multiplied in `f32`, not TF32; where
+    /// either is of the working precision, both are rounded to it and sums are `f32`.
+    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor);
+
+    /// `sum += aᵀ · b`, both of one precision: the matmul in `f32` (of bf16 numbers where the precision
+    /// is the working one), the sum over calls in `f64`.
+    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum);
+
+    /// `y = activation(x · weight + bias)`. Where [`Activation::needs_saved`] and there will be a backward pass, `saved`
+    /// (as large as `y`) is given and keeps what [`LinearKernels::bias_grad`] needs ([`LinearForward::saved`]).
+    fn linear(
+        &self,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        activation: Activation,
+        y: &mut Tensor,
+        saved: Option<&mut Tensor>,
+    );
+
+    /// `y = activation(a) · b` of the halves `a` and `b` of each row of `x` (Shazeer 2020): rows x half.
+    fn gate(&self, x: &Tensor, activation: Activation, y: &mut Tensor);
+
+    /// The gradient of [`LinearKernels::gate`], which overwrites `dx`.
+    fn gate_grad(&self, x: &Tensor, activation: Activation, dy: &Tensor, dx: &mut Tensor);
+
+    /// Multiplies `dy` by the derivative of the activation, and sums it up: `db = Σ_rows dy`.
+    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>);
+
+    /// `dx = dy · weightᵀ`.
+    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>);
+
+    /// `dw = xᵀ · dy`.
+    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>);
+
+    /// `y = h · tableᵀ + bias`: the logits of every row over the vocabulary.
+    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor);
+}
+
+/// Norms, the residual connections before them, and turns of heads.
+pub trait NormKernels {
+    /// `sum = x + dropout(update)`.
+    fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor);
+
+    /// `sum = x + dropout(update)`, `y = norm(sum)`; `stats` (rows x 2) keeps mean and inverse
+    /// standard deviation.
+    fn residual_norm(
+        &self,
+        residual: ResidualSum<'_>,
+        weights: NormWeights<'_>,
+        sum: &mut Tensor,
+        y: &mut Tensor,
+        stats: &mut Tensor,
+    );
+
+    /// `y = norm(x)`.
+    fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor);
+
+    /// `dx (+)= ∂norm(x) · dy`, and the gradients of the weights; where `dropped` is given, the
+    /// dropout of `dx` too, which is the gradient of a residual connection's update.
+    fn norm_grad(
+        &self,
+        forward: NormForward<'_>,
+        dy: &Tensor,
+        dx: Grad<'_>,
+        dropped: Option<(Dropout, &mut Tensor)>,
+        weight_grads: NormGrads<'_>,
+    );
+
+    /// `y` = `x` with its heads turned; `stats`, given where there is a norm, are rows x 2·heads.
+    fn turn(&self, x: &Tensor, turn: HeadTurn<'_>, y: &mut Tensor, stats: Option<&mut Tensor>);
+
+    /// The gradients of [`NormKernels::turn`]; `dx` is overwritten.
+    fn turn_grad(
+        &self,
+        x: &Tensor,
+        turn: HeadTurn<'_>,
+        stats: Option<&Tensor>,
+        dy: &Tensor,
+        dx: &mut Tensor,
+        weight_grads: NormGrads<'_>,
+    );
+}
+
+/// Attention.
+pub trait AttentionKernels {
+    /// How many numbers for each query the forward pass of attention saves for the backward pass.
+    fn attention_stats(&self, shape: &AttentionShape) -> usize {
+        shape.heads.count
+    }
+
+    /// Attention of `q` (queries x heads·width) over `kv` (keys x 2·sources·width: keys, then values), every sequence by
+    /// itself. `stats` receives the statistics that the backward pass recomputes the weights from: the
+    /// logsumexp of each row, and where the device draws it only once, the dropout mask.
+    fn attention(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &mut Tensor,
+        stats: &mut Tensor,
+    );
+
+    /// The gradients of [`AttentionKernels::attention`].
+    fn attention_grad(
+        &self,
+        forward: AttentionForward<'_>,
+        shape: &AttentionShape,
+        dy: &Tensor,
+        grads: AttentionGrads<'_>,
+    );
+}
+
+/// What task heads need.
+pub trait HeadKernels {
+    /// Cross-entropy of the softmax of each row of `scores` over its first `widths[row]` columns
+    /// against `targets[row]`. `score` receives the sum of the losses and how many targets had the
+    /// highest score. With `dscores` (rows x cols, overwritten), the gradient times `weight` is
+    /// computed in the same pass; it is 0 beyond a row's width.
+    fn cross_entropy(
+        &self,
+        softmax: ClassSoftmax<'_>,
+        score: &mut Tensor,
+        dscores: Option<&mut Tensor>,
+    );
+
+    /// `y[i][j] = q[i] · k[first + j]`: each query against every key of its sequence, whose first
+    /// row is `first`. `y` is queries x most keys of a sequence, and 0 beyond a sequence's keys.
+    fn pair_scores(&self, q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor);
+
+    /// The gradients of [`HeadKernels::pair_scores`].
+    fn pair_scores_grad(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        spans: PairSpans<'_>,
+        dy: &Tensor,
+        grads: PairGrads<'_>,
+    );
+
+    /// `y[i][c] = x[i][c·dim..] · z[i]`: each row of `x`, cut into blocks as wide as `z`, against
+    /// the same row of `z`. Rows x blocks.
+    fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor);
+
+    /// The gradients of [`HeadKernels::block_dots`].
+    fn block_dots_grad(&self, x: &Tensor, z: &Tensor, dy: &Tensor, grads: PairGrads<'_>);
+}
+
 /// The operations of a device, forward and backward.
-pub trait Kernels: Send + Sync {
+pub trait Kernels:
+    Send + Sync + RowKernels + LinearKernels + NormKernels + AttentionKernels + HeadKernels
+{
     /// The device in words.
     fn description(&self) -> String;
 
@@ -466,144 +653,6 @@ pub trait Kernels: Send + Sync {
         None
     }
 
-    /// `y = a · b` or `a · bᵀ`. Two matrices of full precision are multiplied in `f32`, not TF32; where
-    /// either is of the working precision, both are rounded to it and sums are `f32`.
-    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor);
-
-    /// `sum += aᵀ · b`, both of one precision: the matmul in `f32` (of bf16 numbers where the precision
-    /// is the working one), the sum over calls in `f64`.
-    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum);
-
-    /// Sets every element.
-    fn fill(&self, y: &mut Tensor, value: f32);
-
-    /// Sets the first `count` elements to 0.
-    fn zero_front(&self, y: &mut Tensor, count: usize);
-
-    /// `y += x`.
-    fn add(&self, y: &mut Tensor, x: &Tensor);
-
-    /// `y[i] = x[i] + scale · table[rows[i]]` of each scale in turn, the multiplication and the addition each rounded to
-    /// `f32`: shifts of hidden states.
-    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32], y: &mut Tensor);
-
-    /// `y = dropout(x)`: every element times its factor.
-    fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor);
-
-    /// `sum[i] = Σ tables[t][rows[t][i]]`: rows of several tables, added up.
-    fn gather_sum(&self, tables: &[(&Tensor, &Indices)], sum: &mut Tensor);
-
-    /// `table[rows[i]] += x[i]`.
-    fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor);
-
-    /// `y = activation(x · weight + bias)`. Where [`Activation::needs_saved`] and there will be a backward pass, `saved`
-    /// (as large as `y`) is given and keeps what [`Kernels::bias_grad`] needs ([`LinearForward::saved`]).
-    fn linear(
-        &self,
-        x: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        activation: Activation,
-        y: &mut Tensor,
-        saved: Option<&mut Tensor>,
-    );
-
-    /// `y = activation(a) · b` of the halves `a` and `b` of each row of `x` (Shazeer 2020): rows x half.
-    fn gate(&self, x: &Tensor, activation: Activation, y: &mut Tensor);
-
-    /// The gradient of [`Kernels::gate`], which overwrites `dx`.
-    fn gate_grad(&self, x: &Tensor, activation: Activation, dy: &Tensor, dx: &mut Tensor);
-
-    /// `y = factor · x`.
-    fn scale(&self, x: &Tensor, factor: f32, y: &mut Tensor);
-
-    /// `y` = `x` with its heads turned; `stats`, given where there is a norm, are rows x 2·heads.
-    fn turn(&self, x: &Tensor, turn: HeadTurn<'_>, y: &mut Tensor, stats: Option<&mut Tensor>);
-
-    /// The gradients of [`Kernels::turn`]; `dx` is overwritten.
-    fn turn_grad(
-        &self,
-        x: &Tensor,
-        turn: HeadTurn<'_>,
-        stats: Option<&Tensor>,
-        dy: &Tensor,
-        dx: &mut Tensor,
-        weight_grads: NormGrads<'_>,
-    );
-
-    /// Multiplies `dy` by the derivative of the activation, and sums it up: `db = Σ_rows dy`.
-    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>);
-
-    /// `dx = dy · weightᵀ`.
-    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>);
-
-    /// `dw = xᵀ · dy`.
-    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>);
-
-    /// How many numbers for each query the forward pass of attention saves for the backward pass.
-    fn attention_stats(&self, shape: &AttentionShape) -> usize {
-        shape.heads.count
-    }
-
-    /// Attention of `q` (queries x heads·width) over `kv` (keys x 2·sources·width: keys, then values), every sequence by
-    /// itself. `stats` receives the statistics that the backward pass recomputes the weights from: the
-    /// logsumexp of each row, and where the device draws it only once, the dropout mask.
-    fn attention(
-        &self,
-        q: &Tensor,
-        kv: &Tensor,
-        shape: &AttentionShape,
-        y: &mut Tensor,
-        stats: &mut Tensor,
-    );
-
-    /// The gradients of [`Kernels::attention`].
-    fn attention_grad(
-        &self,
-        forward: AttentionForward<'_>,
-        shape: &AttentionShape,
-        dy: &Tensor,
-        grads: AttentionGrads<'_>,
-    );
-
-    /// `sum = x + dropout(update)`.
-    fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor);
-
-    /// `sum = x + dropout(update)`, `y = norm(sum)`; `stats` (rows x 2) keeps mean and inverse
-    /// standard deviation.
-    fn residual_norm(
-        &self,
-        residual: ResidualSum<'_>,
-        weights: NormWeights<'_>,
-        sum: &mut Tensor,
-        y: &mut Tensor,
-        stats: &mut Tensor,
-    );
-
-    /// `y = norm(x)`.
-    fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor);
-
-    /// `dx (+)= ∂norm(x) · dy`, and the gradients of the weights; where `dropped` is given, the
-    /// dropout of `dx` too, which is the gradient of a residual connection's update.
-    fn norm_grad(
-        &self,
-        forward: NormForward<'_>,
-        dy: &Tensor,
-        dx: Grad<'_>,
-        dropped: Option<(Dropout, &mut Tensor)>,
-        weight_grads: NormGrads<'_>,
-    );
-
-    /// `y[i] = x[rows[i]]`.
-    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor);
-
-    /// `y[i]` = the mean of rows `ranges[2i]..ranges[2i + 1]` of `x`, in full precision; 0 where there
-    /// are none.
-    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor);
-
-    /// `y = h · tableᵀ + bias`: the logits of every row over the vocabulary.
-    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor);
-
     /// For each row, the entry of the largest logit, the first of equals; logits are never in memory whole. One that is
     /// NaN does not count, and where none counts it is the first entry. `hidden` may be several `copies` of some rows, one
     /// after another, that resemble each other (1 if they do not): that saves time and changes nothing.
@@ -625,38 +674,6 @@ pub trait Kernels: Send + Sync {
         score: &mut Tensor,
         grads: Option<TiedGrads<'_>>,
     );
-
-    /// Cross-entropy of the softmax of each row of `scores` over its first `widths[row]` columns
-    /// against `targets[row]`. `score` receives the sum of the losses and how many targets had the
-    /// highest score. With `dscores` (rows x cols, overwritten), the gradient times `weight` is
-    /// computed in the same pass; it is 0 beyond a row's width.
-    fn cross_entropy(
-        &self,
-        softmax: ClassSoftmax<'_>,
-        score: &mut Tensor,
-        dscores: Option<&mut Tensor>,
-    );
-
-    /// `y[i][j] = q[i] · k[first + j]`: each query against every key of its sequence, whose first
-    /// row is `first`. `y` is queries x most keys of a sequence, and 0 beyond a sequence's keys.
-    fn pair_scores(&self, q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor);
-
-    /// The gradients of [`Kernels::pair_scores`].
-    fn pair_scores_grad(
-        &self,
-        q: &Tensor,
-        k: &Tensor,
-        spans: PairSpans<'_>,
-        dy: &Tensor,
-        grads: PairGrads<'_>,
-    );
-
-    /// `y[i][c] = x[i][c·dim..] · z[i]`: each row of `x`, cut into blocks as wide as `z`, against
-    /// the same row of `z`. Rows x blocks.
-    fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor);
-
-    /// The gradients of [`Kernels::block_dots`].
-    fn block_dots_grad(&self, x: &Tensor, z: &Tensor, dy: &Tensor, grads: PairGrads<'_>);
 
     /// One update by Adam with decoupled weight decay (Kingma and Ba 2015, Loshchilov and Hutter 2019)
     /// of all slots, clipped by the norm over all their gradients together. Writes that norm to

@@ -28,9 +28,10 @@ use self::bf16::Bf16Dots;
 use crate::buffer::{Buffer, HostBuffer, Pool};
 use crate::device::DeviceError;
 use crate::kernels::{
-    Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    Grad, GramSum, HeadTurn, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads,
-    NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
+    Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionKernels,
+    AttentionShape, ClassSoftmax, Grad, GramSum, HeadKernels, HeadTurn, Kernels, LinearForward,
+    LinearKernels, MatrixPrecision, NormForward, NormGrads, NormKernels, NormWeights, PairGrads,
+    PairSpans, ResidualSum, RowKernels, TiedGrads, TiedSoftmax, Transpose,
 };
 use crate::random::Dropout;
 use crate::value::{Indices, Tensor};
@@ -66,7 +67,11 @@ impl Cpu {
 
     /// The same with affine maps in bf16: operands are rounded, sums and everything else stay f32.
     pub(crate) fn with_bf16(threads: usize) -> Result<Self, DeviceError> {
-        let dots = Bf16Dots::detect().ok_or(DeviceError::NoBf16)?;
+        let dots = Bf16Dots::detect().ok_or_else(|| {
+            let lacks =
+                "this processor has no AVX-512 BF16 instructions, which cpu-bf16 needs; use cpu";
+            DeviceError::Unusable(lacks.to_owned())
+        })?;
         Ok(Self { bf16: Some(dots), ..Self::new(threads)? })
     }
 
@@ -104,14 +109,31 @@ impl Kernels for Cpu {
         Tensor::new(Buffer::Host(HostBuffer::take(&self.pool, rows * cols)), rows, cols)
     }
 
-    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
-        self.threads.install(|| linear::matmul(a, b, transpose, y));
+    fn best_tokens(
+        &self,
+        hidden: &Tensor,
+        table: &Tensor,
+        bias: &Tensor,
+        copies: usize,
+    ) -> Vec<u32> {
+        self.threads.install(|| best_tokens::run(self, hidden, table, bias, copies))
     }
 
-    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
-        self.threads.install(|| linear::add_gram(self, a, b, sum));
+    fn tied_cross_entropy(
+        &self,
+        softmax: TiedSoftmax<'_>,
+        score: &mut Tensor,
+        grads: Option<TiedGrads<'_>>,
+    ) {
+        self.threads.install(|| cross_entropy::run(self, &softmax, score, grads));
     }
 
+    fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
+        self.threads.install(|| adam::update(self.arch, slots, step, norm));
+    }
+}
+
+impl RowKernels for Cpu {
     fn fill(&self, y: &mut Tensor, value: f32) {
         self.threads.install(|| rows::fill(y, value));
     }
@@ -122,6 +144,10 @@ impl Kernels for Cpu {
 
     fn add(&self, y: &mut Tensor, x: &Tensor) {
         self.threads.install(|| rows::add(self.arch, y, x));
+    }
+
+    fn scale(&self, x: &Tensor, factor: f32, y: &mut Tensor) {
+        self.threads.install(|| rows::combine(self.arch, y, x, |_, x| factor * x));
     }
 
     fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32], y: &mut Tensor) {
@@ -138,6 +164,24 @@ impl Kernels for Cpu {
 
     fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor) {
         self.threads.install(|| rows::scatter_add(self.arch, x, rows, table));
+    }
+
+    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {
+        self.threads.install(|| rows::gather_sum(self.arch, &[(x, rows)], y));
+    }
+
+    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
+        self.threads.install(|| rows::row_means(self.arch, x, ranges, y));
+    }
+}
+
+impl LinearKernels for Cpu {
+    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+        self.threads.install(|| linear::matmul(a, b, transpose, y));
+    }
+
+    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
+        self.threads.install(|| linear::add_gram(self, a, b, sum));
     }
 
     fn linear(
@@ -160,26 +204,6 @@ impl Kernels for Cpu {
         self.threads.install(|| linear::gate_grad(self.arch, x, activation, dy, dx));
     }
 
-    fn scale(&self, x: &Tensor, factor: f32, y: &mut Tensor) {
-        self.threads.install(|| rows::combine(self.arch, y, x, |_, x| factor * x));
-    }
-
-    fn turn(&self, x: &Tensor, turn: HeadTurn<'_>, y: &mut Tensor, stats: Option<&mut Tensor>) {
-        self.threads.install(|| turn::forward(self, x, turn, y, stats));
-    }
-
-    fn turn_grad(
-        &self,
-        x: &Tensor,
-        turn: HeadTurn<'_>,
-        stats: Option<&Tensor>,
-        dy: &Tensor,
-        dx: &mut Tensor,
-        weight_grads: NormGrads<'_>,
-    ) {
-        self.threads.install(|| turn::backward(self, x, turn, stats, dy, dx, weight_grads));
-    }
-
     fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
         self.threads.install(|| {
             linear::activation_grad(self.arch, dy, forward);
@@ -197,27 +221,12 @@ impl Kernels for Cpu {
         self.threads.install(|| linear::weight_grad(x, dy, dw));
     }
 
-    fn attention(
-        &self,
-        q: &Tensor,
-        kv: &Tensor,
-        shape: &AttentionShape,
-        y: &mut Tensor,
-        lse: &mut Tensor,
-    ) {
-        self.threads.install(|| attention::forward(self, q, kv, shape, y, lse));
+    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
+        self.threads.install(|| linear::logits(self.arch, hidden, table, bias, y));
     }
+}
 
-    fn attention_grad(
-        &self,
-        forward: AttentionForward<'_>,
-        shape: &AttentionShape,
-        dy: &Tensor,
-        grads: AttentionGrads<'_>,
-    ) {
-        self.threads.install(|| attention::backward(self, forward, shape, dy, grads));
-    }
-
+impl NormKernels for Cpu {
     fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor) {
         self.threads.install(|| norm::residual(self.arch, residual, sum));
     }
@@ -255,37 +264,47 @@ impl Kernels for Cpu {
         });
     }
 
-    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {
-        self.threads.install(|| rows::gather_sum(self.arch, &[(x, rows)], y));
+    fn turn(&self, x: &Tensor, turn: HeadTurn<'_>, y: &mut Tensor, stats: Option<&mut Tensor>) {
+        self.threads.install(|| turn::forward(self, x, turn, y, stats));
     }
 
-    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
-        self.threads.install(|| rows::row_means(self.arch, x, ranges, y));
-    }
-
-    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
-        self.threads.install(|| linear::logits(self.arch, hidden, table, bias, y));
-    }
-
-    fn best_tokens(
+    fn turn_grad(
         &self,
-        hidden: &Tensor,
-        table: &Tensor,
-        bias: &Tensor,
-        copies: usize,
-    ) -> Vec<u32> {
-        self.threads.install(|| best_tokens::run(self, hidden, table, bias, copies))
-    }
-
-    fn tied_cross_entropy(
-        &self,
-        softmax: TiedSoftmax<'_>,
-        score: &mut Tensor,
-        grads: Option<TiedGrads<'_>>,
+        x: &Tensor,
+        turn: HeadTurn<'_>,
+        stats: Option<&Tensor>,
+        dy: &Tensor,
+        dx: &mut Tensor,
+        weight_grads: NormGrads<'_>,
     ) {
-        self.threads.install(|| cross_entropy::run(self, &softmax, score, grads));
+        self.threads.install(|| turn::backward(self, x, turn, stats, dy, dx, weight_grads));
+    }
+}
+
+impl AttentionKernels for Cpu {
+    fn attention(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &mut Tensor,
+        lse: &mut Tensor,
+    ) {
+        self.threads.install(|| attention::forward(self, q, kv, shape, y, lse));
     }
 
+    fn attention_grad(
+        &self,
+        forward: AttentionForward<'_>,
+        shape: &AttentionShape,
+        dy: &Tensor,
+        grads: AttentionGrads<'_>,
+    ) {
+        self.threads.install(|| attention::backward(self, forward, shape, dy, grads));
+    }
+}
+
+impl HeadKernels for Cpu {
     fn cross_entropy(
         &self,
         softmax: ClassSoftmax<'_>,
@@ -316,10 +335,6 @@ impl Kernels for Cpu {
 
     fn block_dots_grad(&self, x: &Tensor, z: &Tensor, dy: &Tensor, grads: PairGrads<'_>) {
         self.threads.install(|| pairs::block_dots_grad(self.arch, x, z, dy, grads));
-    }
-
-    fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
-        self.threads.install(|| adam::update(self.arch, slots, step, norm));
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::lists::put;
 use super::transfer::SentList;
 use super::{Cuda, Program, THREADS, at, block, launch, lock, to};
-use crate::kernels::{AdamSlot, AdamStep};
+use crate::kernels::{AdamSlot, AdamStep, RowKernels as _};
 use crate::value::Tensor;
 
 /// Elements that one block updates, as the kernels have it.
@@ -76,7 +76,7 @@ fn chunks(sizes: &[usize]) -> Vec<AdamChunk> {
 
 pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
     if slots.is_empty() {
-        return super::rows::fill(cuda, norm, 0.0);
+        return cuda.fill(norm, 0.0);
     }
     let all: Vec<AdamSlotLayout> = slots.iter_mut().map(|slot| lay_out(slot, step)).collect();
     let (chunks, count) = cuda.adam.of(cuda, &all);

@@ -8,7 +8,9 @@ use super::fault::{fail, unknown};
 use super::lists::IndexCopy;
 use super::map::map;
 use super::{Cuda, Drops, Program, at, launch, to};
-use crate::kernels::{AttentionForward, AttentionGrads, AttentionShape, ExpectedShape};
+use crate::kernels::{
+    AttentionForward, AttentionGrads, AttentionKernels, AttentionShape, ExpectedShape,
+};
 use crate::value::Tensor;
 
 /// Queries of a block, as the kernels have it.
@@ -82,10 +84,36 @@ fn groups(shape: &AttentionShape) -> usize {
     if shape.dropout.threshold() == 0 { 0 } else { shape.keys.longest().div_ceil(KEYS) }
 }
 
-/// Numbers saved for each query: for each head the dropout mask (16 bytes for each group) and the
-/// logsumexp.
-pub(super) fn stats(shape: &AttentionShape) -> usize {
-    shape.heads.count * (4 * groups(shape) + 1)
+impl AttentionKernels for Cuda {
+    fn attention_stats(&self, shape: &AttentionShape) -> usize {
+        // For each head the dropout mask, 16 bytes for each group, and the logsumexp.
+        shape.heads.count * (4 * groups(shape) + 1)
+    }
+
+    fn attention(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &mut Tensor,
+        stats: &mut Tensor,
+    ) {
+        forward_with(self, hopper(self, shape, q.cols()), q, kv, shape, y, stats);
+    }
+
+    fn attention_grad(
+        &self,
+        forward: AttentionForward<'_>,
+        shape: &AttentionShape,
+        dy: &Tensor,
+        grads: AttentionGrads<'_>,
+    ) {
+        let fits = shape.keys.longest() <= 64 * MOST_GROUPS;
+        match hopper(self, shape, forward.q.cols()).filter(|_| fits) {
+            Some(groups) => backward_hopper(self, groups, forward, shape, dy, grads),
+            None => backward_mma(self, forward, shape, dy, grads),
+        }
+    }
 }
 
 /// Where in the statistics the logsumexps begin: after the dropout masks of all queries.
@@ -117,17 +145,6 @@ const TILE_BYTES: usize = 64 * 64 * 2;
 /// Bytes that are given up so that shared memory begins at a multiple of 1024, and those of barriers
 /// and of what comes next.
 const SPARE: usize = 1024 + 128;
-
-pub(super) fn forward(
-    cuda: &Cuda,
-    q: &Tensor,
-    kv: &Tensor,
-    shape: &AttentionShape,
-    y: &mut Tensor,
-    stats: &mut Tensor,
-) {
-    forward_with(cuda, hopper(cuda, shape, q.cols()), q, kv, shape, y, stats);
-}
 
 /// The forward pass on Hopper with so many warpgroups, or with the kernels for every card.
 fn forward_with(
@@ -168,20 +185,6 @@ fn forward_with(
 
 fn mapped(x: &Tensor) -> CUtensorMap {
     map(at(x), x.rows(), x.cols())
-}
-
-pub(super) fn backward(
-    cuda: &Cuda,
-    forward: AttentionForward<'_>,
-    shape: &AttentionShape,
-    dy: &Tensor,
-    grads: AttentionGrads<'_>,
-) {
-    let fits = shape.keys.longest() <= 64 * MOST_GROUPS;
-    match hopper(cuda, shape, forward.q.cols()).filter(|_| fits) {
-        Some(groups) => backward_hopper(cuda, groups, forward, shape, dy, grads),
-        None => backward_mma(cuda, forward, shape, dy, grads),
-    }
 }
 
 fn backward_hopper(
@@ -346,7 +349,8 @@ mod tests {
                 let kv = noise(&cuda, &mut draws, shape.keys.rows(), 2 * dim);
                 let dy = noise(&cuda, &mut draws, rows, dim);
                 let empty = |x: &Tensor| cuda.empty(x.rows(), x.cols(), MatrixPrecision::Working);
-                let statistics = || cuda.empty(rows, stats(&shape), MatrixPrecision::Full);
+                let statistics =
+                    || cuda.empty(rows, cuda.attention_stats(&shape), MatrixPrecision::Full);
                 let expected = reference(&cuda, [&q, &kv, &dy], &shape, &mut statistics());
                 let mut kernels = vec![("mma.sync", None)];
                 let groups = hopper(&cuda, &shape, dim);

@@ -55,7 +55,7 @@ thread_local! {
 impl Context {
     /// Opens the GPU of this number; the only one, where there is but one.
     pub(super) fn open(number: usize) -> Result<Arc<Self>, DeviceError> {
-        let failed = |what| move |error: DriverError| DeviceError::Gpu { what, reason: say(error) };
+        let failed = |what| move |error: DriverError| DeviceError::refused(what, say(error));
         result::init().map_err(failed("start the driver"))?;
         let count = result::device::get_count().map_err(failed("count the GPUs"))?;
         if count == 0 {
@@ -63,7 +63,8 @@ impl Context {
         }
         let count = count as usize;
         if count > 1 && number >= count {
-            return Err(DeviceError::NoSuchGpu { number, count });
+            let which = format!("GPU {number} is asked for, counted from 0, and there are {count}");
+            return Err(DeviceError::Unusable(format!("{which}; one rank for each GPU")));
         }
         let number = if count == 1 { 0 } else { number };
         let device = result::device::get(number as i32).map_err(failed("open the GPU"))?;
@@ -79,7 +80,10 @@ impl Context {
         let capability = (ask(MAJOR).map_err(asked)?, ask(MINOR).map_err(asked)?);
         let sms = ask(SMS).map_err(asked)? as u32;
         if capability.0 < 8 {
-            return Err(DeviceError::OldGpu { name, capability });
+            let (major, minor) = capability;
+            let reason =
+                format!("{name} has compute capability {major}.{minor}, and 8.0 is needed");
+            return Err(DeviceError::Unusable(reason));
         }
         // SAFETY: the device was given by the driver; the context is kept until the process ends.
         let context =

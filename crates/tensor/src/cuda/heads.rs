@@ -8,7 +8,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use super::lists::IndexCopy;
 use super::softmax::sum_losses;
 use super::{Cuda, Program, ROWS, THREADS, at, block, lanes, launch, to};
-use crate::kernels::{ClassSoftmax, MatrixPrecision, PairGrads, PairSpans};
+use crate::kernels::{ClassSoftmax, HeadKernels, MatrixPrecision, PairGrads, PairSpans};
 use crate::spans::Spans;
 use crate::value::Tensor;
 
@@ -27,81 +27,76 @@ fn into(y: &mut Tensor) -> CUdeviceptr {
     to(y)
 }
 
-/// Losses and gradients of a softmax over a few classes.
-pub(super) fn cross_entropy(
-    cuda: &Cuda,
-    softmax: &ClassSoftmax<'_>,
-    score: &mut Tensor,
-    dscores: Option<&mut Tensor>,
-) {
-    let (rows, cols) = softmax.scores.shape();
-    let list = |list| IndexCopy::of(&cuda.context, list).pointer();
-    let losses = cuda.scratch(rows * 2 * 4);
-    launch!(
-        cuda, Program::Heads, "class_entropy", [rows.div_ceil(ROWS), 1, 1], [THREADS, 1, 1], 0;
-        from(softmax.scores), list(softmax.widths), list(softmax.targets), rows as i32, cols as i32,
-        softmax.weight, losses.pointer, dscores.map_or(0, into),
-    );
-    sum_losses(cuda, losses.pointer, rows, false, score);
-}
+impl HeadKernels for Cuda {
+    fn cross_entropy(
+        &self,
+        softmax: ClassSoftmax<'_>,
+        score: &mut Tensor,
+        dscores: Option<&mut Tensor>,
+    ) {
+        let (rows, cols) = softmax.scores.shape();
+        let list = |list| IndexCopy::of(&self.context, list).pointer();
+        let losses = self.scratch(rows * 2 * 4);
+        launch!(
+            self, Program::Heads, "class_entropy", [rows.div_ceil(ROWS), 1, 1], [THREADS, 1, 1], 0;
+            from(softmax.scores), list(softmax.widths), list(softmax.targets), rows as i32, cols as i32,
+            softmax.weight, losses.pointer, dscores.map_or(0, into),
+        );
+        sum_losses(self, losses.pointer, rows, false, score);
+    }
 
-pub(super) fn block_dots(cuda: &Cuda, x: &Tensor, z: &Tensor, y: &mut Tensor) {
-    let (dim, blocks, count) = (z.cols(), y.cols(), y.len());
-    let name = if lanes(dim) == 8 { "block_dots_8" } else { "block_dots_1" };
-    launch!(
-        cuda, Program::Heads, name, [count.div_ceil(ROWS), 1, 1], [THREADS, 1, 1], 0;
-        from(x), from(z), count as u64, blocks as i32, dim as i32, into(y),
-    );
-}
+    fn pair_scores(&self, q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor) {
+        let (dim, cols) = (q.cols(), y.cols());
+        let names = ["pair_scores_8", "pair_scores_1"];
+        launch_pairs(self, spans, names, [q, k], [dim, cols], [spans.queries.longest(), cols], y);
+    }
 
-pub(super) fn block_dots_grad(
-    cuda: &Cuda,
-    x: &Tensor,
-    z: &Tensor,
-    dy: &Tensor,
-    PairGrads { left: dx, right: dz }: PairGrads<'_>,
-) {
-    let ((rows, dim), blocks) = (z.shape(), dy.cols());
-    let name = if lanes(dim) == 8 { "block_dots_grad_8" } else { "block_dots_grad_1" };
-    launch!(
-        cuda, Program::Heads, name, [rows, 1, 1], [THREADS, 1, 1], 0;
-        from(x), from(z), from(dy), blocks as i32, dim as i32, into(dx), into(dz),
-    );
-}
+    fn pair_scores_grad(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        spans: PairSpans<'_>,
+        dy: &Tensor,
+        grads: PairGrads<'_>,
+    ) {
+        query_grad(self, spans, dy, k, grads.left);
+        key_grad(self, spans, dy, q, grads.right);
+    }
 
-pub(super) fn pair_scores(
-    cuda: &Cuda,
-    spans: PairSpans<'_>,
-    q: &Tensor,
-    k: &Tensor,
-    y: &mut Tensor,
-) {
-    let (dim, cols) = (q.cols(), y.cols());
-    let names = ["pair_scores_8", "pair_scores_1"];
-    launch_pairs(cuda, spans, names, [q, k], [dim, cols], [spans.queries.longest(), cols], y);
+    fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
+        let (dim, blocks, count) = (z.cols(), y.cols(), y.len());
+        let name = if lanes(dim) == 8 { "block_dots_8" } else { "block_dots_1" };
+        launch!(
+            self, Program::Heads, name, [count.div_ceil(ROWS), 1, 1], [THREADS, 1, 1], 0;
+            from(x), from(z), count as u64, blocks as i32, dim as i32, into(y),
+        );
+    }
+
+    fn block_dots_grad(
+        &self,
+        x: &Tensor,
+        z: &Tensor,
+        dy: &Tensor,
+        PairGrads { left: dx, right: dz }: PairGrads<'_>,
+    ) {
+        let ((rows, dim), blocks) = (z.shape(), dy.cols());
+        let name = if lanes(dim) == 8 { "block_dots_grad_8" } else { "block_dots_grad_1" };
+        launch!(
+            self, Program::Heads, name, [rows, 1, 1], [THREADS, 1, 1], 0;
+            from(x), from(z), from(dy), blocks as i32, dim as i32, into(dx), into(dz),
+        );
+    }
 }
 
 /// From the gradient of the scores to that of the queries.
-pub(super) fn query_grad(
-    cuda: &Cuda,
-    spans: PairSpans<'_>,
-    dy: &Tensor,
-    k: &Tensor,
-    dq: &mut Tensor,
-) {
+fn query_grad(cuda: &Cuda, spans: PairSpans<'_>, dy: &Tensor, k: &Tensor, dq: &mut Tensor) {
     let (dim, cols) = (k.cols(), dy.cols());
     let names = ["pair_scores_dq_8", "pair_scores_dq_1"];
     launch_pairs(cuda, spans, names, [dy, k], [dim, cols], [spans.queries.longest(), dim], dq);
 }
 
 /// From the gradient of the scores to that of the keys.
-pub(super) fn key_grad(
-    cuda: &Cuda,
-    spans: PairSpans<'_>,
-    dy: &Tensor,
-    q: &Tensor,
-    dk: &mut Tensor,
-) {
+fn key_grad(cuda: &Cuda, spans: PairSpans<'_>, dy: &Tensor, q: &Tensor, dk: &mut Tensor) {
     let (dim, cols) = (q.cols(), dy.cols());
     let names = ["pair_scores_dk_8", "pair_scores_dk_1"];
     launch_pairs(cuda, spans, names, [dy, q], [dim, cols], [spans.keys.longest(), dim], dk);

@@ -67,7 +67,12 @@ fn open(prefix: &'static str) -> Result<Library, DeviceError> {
             }
         }
     }
-    Err(DeviceError::NoLibrary { name: prefix.trim_end_matches(".so."), searched: folders.len() })
+    Err(DeviceError::Unusable(format!(
+        "{} is not found in {} folders; install the CUDA toolkit, or `pip install nvidia-cublas nvidia-cuda-nvrtc \
+         nvidia-nccl-cu13`, or name its folder in LD_LIBRARY_PATH",
+        prefix.trim_end_matches(".so."),
+        folders.len()
+    )))
 }
 
 /// Where such libraries lie: the toolkit's usual places, then Python environments.

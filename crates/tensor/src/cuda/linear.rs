@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
+use super::fault::unknown;
+use super::rows::clear;
 use super::{
     Cuda, DeviceMemory, Matmul, Operand, Program, STRIPS, THREADS, at, block, lanes, launch, to,
 };
-use crate::kernels::{Activation, Grad, GramSum, LinearForward, MatrixPrecision, Transpose};
+use crate::kernels::{
+    Activation, Grad, GramSum, LinearForward, LinearKernels, MatrixPrecision, Transpose,
+};
 use crate::value::Tensor;
 
 /// A matrix as an operand in the working precision: its rounded copy, where it is of full precision.
@@ -37,77 +41,12 @@ pub(super) fn result(y: &mut Tensor) -> Operand {
     Operand { pointer: to(y), precision, pitch, transposed: false }
 }
 
-pub(super) fn forward(
-    cuda: &Cuda,
-    x: &Tensor,
-    weight: &Tensor,
-    bias: Option<&Tensor>,
-    activation: Activation,
-    y: &mut Tensor,
-    pre_activation: Option<&mut Tensor>,
-) {
-    let size = [x.rows(), weight.cols(), weight.rows()];
-    let (left, right) = (operand(cuda, x), operand(cuda, weight));
-    let bias = bias.map(|bias| cuda.rounded(bias));
-    let multiply = |out: Operand| {
-        cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias });
-    };
-    // The library's own GELU epilogue is the tanh approximation; the activation is a kernel of ours.
-    match pre_activation {
-        Some(before) => {
-            multiply(result(before));
-            activate(cuda, activation, at(before), y);
-        }
-        None => {
-            multiply(result(y));
-            if activation != Activation::None {
-                activate(cuda, activation, at(y), y);
-            }
-        }
-    }
-}
-
 /// `y = activation(z)`; `z` may be `y`.
 fn activate(cuda: &Cuda, activation: Activation, z: u64, y: &mut Tensor) {
     let grid = [y.len().div_ceil(8 * THREADS as usize), 1, 1];
     launch!(
         cuda, Program::Activation(activation), "activation_forward", grid, [THREADS, 1, 1], 0;
         z, to(y), y.len() as u64,
-    );
-}
-
-pub(super) fn bias_grad(
-    cuda: &Cuda,
-    dy: &mut Tensor,
-    forward: LinearForward<'_>,
-    db: Option<Grad<'_>>,
-) {
-    let LinearForward { activation, y, saved } = forward;
-    let linear = activation == Activation::None;
-    if linear && db.is_none() {
-        return;
-    }
-    let (rows, cols) = dy.shape();
-    if rows == 0 {
-        return db.into_iter().for_each(|db| super::rows::clear(cuda, db));
-    }
-    if linear {
-        return match block(dy).parts() {
-            Some(parts) => {
-                sum_partials(cuda, parts.pointer(), parts.count, parts.stride, cols, [db, None]);
-            }
-            None => column_sums(cuda, to(dy), [rows, cols, cols], db),
-        };
-    }
-    // What the derivative is a function of: the pre-activation where it was saved, else the result.
-    let of = saved.unwrap_or(y);
-    let cut = Cut::of(cuda, rows, cols, cols);
-    let (out, accumulate) = sink(db);
-    let name = if cut.lanes == 8 { "activation_backward_8" } else { "activation_backward_1" };
-    launch!(
-        cuda, Program::Activation(activation), name, cut.grid, [THREADS, 1, 1], 0;
-        to(dy), at(of), rows as i32, cols as i32, cut.height, cut.partial.pointer,
-        cuda.arrived.pointer, out, accumulate,
     );
 }
 
@@ -172,48 +111,129 @@ pub(super) fn sum_partials(
     );
 }
 
-pub(super) fn input_grad(cuda: &Cuda, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
-    let size = [dy.rows(), weight.rows(), weight.cols()];
-    let (left, right) = (operand(cuda, dy), transposed(operand(cuda, weight)));
-    let (out, accumulate) = (result(dx.tensor), dx.accumulate);
-    cuda.blas.run(&Matmul { left, right, out, size, accumulate, bias: None });
-}
-
-pub(super) fn weight_grad(cuda: &Cuda, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
-    if x.rows() == 0 {
-        return super::rows::clear(cuda, dw);
+impl LinearKernels for Cuda {
+    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+        let [left, right] = operands(self, a, b);
+        let (right, cols) = match transpose {
+            Transpose::Neither => (right, b.cols()),
+            Transpose::Right => (transposed(right), b.rows()),
+        };
+        let size = [a.rows(), cols, a.cols()];
+        let out = result(y);
+        self.blas.run(&Matmul { left, right, out, size, accumulate: false, bias: None });
     }
-    let size = [x.cols(), dy.cols(), x.rows()];
-    let (left, right) = (transposed(operand(cuda, x)), operand(cuda, dy));
-    let (out, accumulate) = (result(dw.tensor), dw.accumulate);
-    cuda.blas.run(&Matmul { left, right, out, size, accumulate, bias: None });
-}
 
-pub(super) fn matmul(cuda: &Cuda, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
-    let [left, right] = operands(cuda, a, b);
-    let (right, cols) = match transpose {
-        Transpose::Neither => (right, b.cols()),
-        Transpose::Right => (transposed(right), b.rows()),
-    };
-    let size = [a.rows(), cols, a.cols()];
-    let out = result(y);
-    cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias: None });
-}
+    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
+        let size = [a.cols(), b.cols(), a.rows()];
+        let count = size[0] * size[1];
+        let product = self.scratch(4 * count);
+        let [left, right] = operands(self, a, b);
+        let (pointer, pitch) = (product.pointer, size[1]);
+        let out = Operand { pointer, precision: MatrixPrecision::Full, pitch, transposed: false };
+        let left = transposed(left);
+        self.blas.run(&Matmul { left, right, out, size, accumulate: false, bias: None });
+        let grid = [count.div_ceil(THREADS as usize), 1, 1];
+        launch!(
+            self, Program::Sums, "add_f64", grid, [THREADS, 1, 1], 0;
+            to(&mut sum.wide), product.pointer, count as u64, i32::from(sum.begun),
+        );
+    }
 
-pub(super) fn add_gram(cuda: &Cuda, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
-    let size = [a.cols(), b.cols(), a.rows()];
-    let count = size[0] * size[1];
-    let product = cuda.scratch(4 * count);
-    let [left, right] = operands(cuda, a, b);
-    let (pointer, pitch) = (product.pointer, size[1]);
-    let out = Operand { pointer, precision: MatrixPrecision::Full, pitch, transposed: false };
-    let left = transposed(left);
-    cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias: None });
-    let grid = [count.div_ceil(THREADS as usize), 1, 1];
-    launch!(
-        cuda, Program::Sums, "add_f64", grid, [THREADS, 1, 1], 0;
-        to(&mut sum.wide), product.pointer, count as u64, i32::from(sum.begun),
-    );
+    fn linear(
+        &self,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        activation: Activation,
+        y: &mut Tensor,
+        pre_activation: Option<&mut Tensor>,
+    ) {
+        let size = [x.rows(), weight.cols(), weight.rows()];
+        let (left, right) = (operand(self, x), operand(self, weight));
+        let bias = bias.map(|bias| self.rounded(bias));
+        let multiply = |out: Operand| {
+            self.blas.run(&Matmul { left, right, out, size, accumulate: false, bias });
+        };
+        // The library's own GELU epilogue is the tanh approximation; the activation is a kernel of ours.
+        match pre_activation {
+            Some(before) => {
+                multiply(result(before));
+                activate(self, activation, at(before), y);
+            }
+            None => {
+                multiply(result(y));
+                if activation != Activation::None {
+                    activate(self, activation, at(y), y);
+                }
+            }
+        }
+    }
+
+    fn gate(&self, _: &Tensor, _: Activation, _: &mut Tensor) {
+        unknown("gated feed-forward parts");
+    }
+
+    fn gate_grad(&self, _: &Tensor, _: Activation, _: &Tensor, _: &mut Tensor) {
+        unknown("gated feed-forward parts");
+    }
+
+    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
+        let LinearForward { activation, y, saved } = forward;
+        let linear = activation == Activation::None;
+        if linear && db.is_none() {
+            return;
+        }
+        let (rows, cols) = dy.shape();
+        if rows == 0 {
+            return db.into_iter().for_each(|db| clear(self, db));
+        }
+        if linear {
+            return match block(dy).parts() {
+                Some(parts) => {
+                    sum_partials(
+                        self,
+                        parts.pointer(),
+                        parts.count,
+                        parts.stride,
+                        cols,
+                        [db, None],
+                    );
+                }
+                None => column_sums(self, to(dy), [rows, cols, cols], db),
+            };
+        }
+        // What the derivative is a function of: the pre-activation where it was saved, else the result.
+        let of = saved.unwrap_or(y);
+        let cut = Cut::of(self, rows, cols, cols);
+        let (out, accumulate) = sink(db);
+        let name = if cut.lanes == 8 { "activation_backward_8" } else { "activation_backward_1" };
+        launch!(
+            self, Program::Activation(activation), name, cut.grid, [THREADS, 1, 1], 0;
+            to(dy), at(of), rows as i32, cols as i32, cut.height, cut.partial.pointer,
+            self.arrived.pointer, out, accumulate,
+        );
+    }
+
+    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
+        let size = [dy.rows(), weight.rows(), weight.cols()];
+        let (left, right) = (operand(self, dy), transposed(operand(self, weight)));
+        let (out, accumulate) = (result(dx.tensor), dx.accumulate);
+        self.blas.run(&Matmul { left, right, out, size, accumulate, bias: None });
+    }
+
+    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
+        if x.rows() == 0 {
+            return clear(self, dw);
+        }
+        let size = [x.cols(), dy.cols(), x.rows()];
+        let (left, right) = (transposed(operand(self, x)), operand(self, dy));
+        let (out, accumulate) = (result(dw.tensor), dw.accumulate);
+        self.blas.run(&Matmul { left, right, out, size, accumulate, bias: None });
+    }
+
+    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
+        logits(self, hidden, 0..hidden.rows(), table, bias, y);
+    }
 }
 
 /// The logits of some rows of `hidden`. Matrices of full precision are multiplied unrounded.

@@ -88,10 +88,8 @@ unsafe impl Sync for CublasLt {}
 impl CublasLt {
     pub(super) fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
         context.prepare();
-        let handle = lt::create_handle().map_err(|error| DeviceError::Gpu {
-            what: "open cuBLASLt",
-            reason: format!("{error:?}"),
-        })?;
+        let refused = |error| DeviceError::refused("open cuBLASLt", format!("{error:?}"));
+        let handle = lt::create_handle().map_err(refused)?;
         let workspace = context.take(WORKSPACE);
         Ok(Self { handle, context: Arc::clone(context), workspace, plans: Mutex::default() })
     }

@@ -37,19 +37,16 @@ use self::code::{Code, Program};
 use self::context::{Context, DeviceMemory};
 pub use self::fault::DeviceFault;
 pub(crate) use self::fault::fail;
-use self::fault::unknown;
 use self::matmul::{CublasLt, Matmul, Operand};
 use crate::buffer::Buffer;
 use crate::device::DeviceError;
 use crate::kernels::{
-    Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    DeviceGroup, ExpectedShape, Grad, GramSum, HeadTurn, Kernels, LinearForward, MatrixPrecision,
-    NormForward, NormGrads, NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax,
-    Transpose,
+    Activation, AdamSlot, AdamStep, DeviceGroup, ExpectedShape, Kernels, MatrixPrecision,
+    TiedGrads, TiedSoftmax,
 };
 use crate::random::Dropout;
 use crate::search::{BestScores, NearestSearch};
-use crate::value::{DeferredRead, Indices, Tensor};
+use crate::value::{DeferredRead, Tensor};
 
 /// Threads of a block where nothing else decides.
 const THREADS: u32 = 256;
@@ -270,161 +267,6 @@ impl Kernels for Cuda {
         Some(search::nearest(self, search, watch))
     }
 
-    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
-        linear::matmul(self, a, b, transpose, y);
-    }
-
-    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
-        linear::add_gram(self, a, b, sum);
-    }
-
-    fn fill(&self, y: &mut Tensor, value: f32) {
-        rows::fill(self, y, value);
-    }
-
-    fn zero_front(&self, y: &mut Tensor, count: usize) {
-        rows::zero_front(self, y, count);
-    }
-
-    fn add(&self, y: &mut Tensor, x: &Tensor) {
-        rows::add(self, y, x);
-    }
-
-    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32], y: &mut Tensor) {
-        rows::add_rows(self, x, table, rows, scales, y);
-    }
-
-    fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
-        rows::dropout(self, x, dropout, y);
-    }
-
-    fn gather_sum(&self, tables: &[(&Tensor, &Indices)], sum: &mut Tensor) {
-        rows::gather_sum(self, tables, sum);
-    }
-
-    fn scatter_add(&self, x: &Tensor, list: &Indices, table: &mut Tensor) {
-        rows::scatter_add(self, x, list, table);
-    }
-
-    fn linear(
-        &self,
-        x: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        activation: Activation,
-        y: &mut Tensor,
-        saved: Option<&mut Tensor>,
-    ) {
-        linear::forward(self, x, weight, bias, activation, y, saved);
-    }
-
-    fn gate(&self, _: &Tensor, _: Activation, _: &mut Tensor) {
-        unknown("gated feed-forward parts");
-    }
-
-    fn gate_grad(&self, _: &Tensor, _: Activation, _: &Tensor, _: &mut Tensor) {
-        unknown("gated feed-forward parts");
-    }
-
-    fn scale(&self, _: &Tensor, _: f32, _: &mut Tensor) {
-        unknown("scaled embeddings");
-    }
-
-    fn turn(&self, _: &Tensor, _: HeadTurn<'_>, _: &mut Tensor, _: Option<&mut Tensor>) {
-        unknown("turned or normalised heads");
-    }
-
-    fn turn_grad(
-        &self,
-        _: &Tensor,
-        _: HeadTurn<'_>,
-        _: Option<&Tensor>,
-        _: &Tensor,
-        _: &mut Tensor,
-        _: NormGrads<'_>,
-    ) {
-        unknown("turned or normalised heads");
-    }
-
-    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
-        linear::bias_grad(self, dy, forward, db);
-    }
-
-    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
-        linear::input_grad(self, dy, weight, dx);
-    }
-
-    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
-        linear::weight_grad(self, x, dy, dw);
-    }
-
-    fn attention_stats(&self, shape: &AttentionShape) -> usize {
-        attention::stats(shape)
-    }
-
-    fn attention(
-        &self,
-        q: &Tensor,
-        kv: &Tensor,
-        shape: &AttentionShape,
-        y: &mut Tensor,
-        stats: &mut Tensor,
-    ) {
-        attention::forward(self, q, kv, shape, y, stats);
-    }
-
-    fn attention_grad(
-        &self,
-        forward: AttentionForward<'_>,
-        shape: &AttentionShape,
-        dy: &Tensor,
-        grads: AttentionGrads<'_>,
-    ) {
-        attention::backward(self, forward, shape, dy, grads);
-    }
-
-    fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor) {
-        norm::residual(self, residual, sum);
-    }
-
-    fn residual_norm(
-        &self,
-        residual: ResidualSum<'_>,
-        weights: NormWeights<'_>,
-        sum: &mut Tensor,
-        y: &mut Tensor,
-        stats: &mut Tensor,
-    ) {
-        norm::residual_norm(self, residual, weights, sum, y, stats);
-    }
-
-    fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor) {
-        norm::forward(self, x, weights, y, stats);
-    }
-
-    fn norm_grad(
-        &self,
-        forward: NormForward<'_>,
-        dy: &Tensor,
-        dx: Grad<'_>,
-        dropped: Option<(Dropout, &mut Tensor)>,
-        weight_grads: NormGrads<'_>,
-    ) {
-        norm::backward(self, forward, dy, dx, dropped, weight_grads);
-    }
-
-    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {
-        rows::gather_sum(self, &[(x, rows)], y);
-    }
-
-    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
-        rows::row_means(self, x, ranges, y);
-    }
-
-    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
-        linear::logits(self, hidden, 0..hidden.rows(), table, bias, y);
-    }
-
     fn best_tokens(
         &self,
         hidden: &Tensor,
@@ -442,39 +284,6 @@ impl Kernels for Cuda {
         grads: Option<TiedGrads<'_>>,
     ) {
         softmax::tied_cross_entropy(self, &softmax, score, grads);
-    }
-
-    fn cross_entropy(
-        &self,
-        softmax: ClassSoftmax<'_>,
-        score: &mut Tensor,
-        dscores: Option<&mut Tensor>,
-    ) {
-        heads::cross_entropy(self, &softmax, score, dscores);
-    }
-
-    fn pair_scores(&self, q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor) {
-        heads::pair_scores(self, spans, q, k, y);
-    }
-
-    fn pair_scores_grad(
-        &self,
-        q: &Tensor,
-        k: &Tensor,
-        spans: PairSpans<'_>,
-        dy: &Tensor,
-        grads: PairGrads<'_>,
-    ) {
-        heads::query_grad(self, spans, dy, k, grads.left);
-        heads::key_grad(self, spans, dy, q, grads.right);
-    }
-
-    fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
-        heads::block_dots(self, x, z, y);
-    }
-
-    fn block_dots_grad(&self, x: &Tensor, z: &Tensor, dy: &Tensor, grads: PairGrads<'_>) {
-        heads::block_dots_grad(self, x, z, dy, grads);
     }
 
     fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {

@@ -71,7 +71,7 @@ impl Functions {
             ($name:literal) => {
                 // SAFETY: the field that it is put in has the type that `nccl.h` declares.
                 *unsafe { library.get($name) }
-                    .map_err(|error| refused("use NCCL", error.to_string()))?
+                    .map_err(|error| DeviceError::refused("use NCCL", error.to_string()))?
             };
         }
         Ok(Self {
@@ -107,17 +107,13 @@ impl Functions {
     }
 }
 
-fn refused(what: &'static str, reason: String) -> DeviceError {
-    DeviceError::Gpu { what, reason }
-}
-
 /// What rank 0 hands to the others.
 pub(super) fn unique_id() -> Result<Vec<u8>, DeviceError> {
     let functions = Functions::get()?;
     let mut id = UniqueId([0; 128]);
     // SAFETY: the id is written by the call.
     let code = unsafe { (functions.get_unique_id)(&raw mut id) };
-    functions.check(code).map_err(|reason| refused("make NCCL's id", reason))?;
+    functions.check(code).map_err(|reason| DeviceError::refused("make NCCL's id", reason))?;
     Ok(id.0.to_vec())
 }
 
@@ -146,8 +142,9 @@ impl NcclGroup {
         ranks: usize,
     ) -> Result<Self, DeviceError> {
         let functions = Functions::get()?;
-        let id: [u8; 128] =
-            id.try_into().map_err(|_| refused("join the GPUs", "no id of NCCL's".to_owned()))?;
+        let id: [u8; 128] = id
+            .try_into()
+            .map_err(|_| DeviceError::refused("join the GPUs", "no id of NCCL's".to_owned()))?;
         context.prepare();
         let mut communicator: Communicator = std::ptr::null_mut();
         // SAFETY: the thread is prepared for the GPU; all ranks call this with the same id.
@@ -159,9 +156,11 @@ impl NcclGroup {
                 rank as c_int,
             )
         };
-        functions.check(code).map_err(|reason| refused("join the GPUs by NCCL", reason))?;
+        functions
+            .check(code)
+            .map_err(|reason| DeviceError::refused("join the GPUs by NCCL", reason))?;
         let stream = result::stream::create(StreamKind::NonBlocking)
-            .map_err(|error| refused("make a stream", say(error)))?;
+            .map_err(|error| DeviceError::refused("make a stream", say(error)))?;
         Ok(Self {
             context: Arc::clone(context),
             functions,

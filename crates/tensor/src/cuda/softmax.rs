@@ -4,7 +4,7 @@ use super::linear::{column_sums, result};
 use super::lists::IndexCopy;
 use super::rows::clear;
 use super::{Cuda, Matmul, Operand, Program, launch, to};
-use crate::kernels::{Grad, MatrixPrecision, TiedGrads, TiedSoftmax};
+use crate::kernels::{Grad, MatrixPrecision, RowKernels as _, TiedGrads, TiedSoftmax};
 use crate::value::Tensor;
 
 /// The most bytes that scores may take at once.
@@ -20,7 +20,7 @@ pub(super) fn tied_cross_entropy(
 ) {
     let (vocabulary, rows) = (softmax.table.rows(), softmax.hidden.rows());
     if rows == 0 {
-        super::rows::fill(cuda, score, 0.0);
+        cuda.fill(score, 0.0);
         let sinks = grads.map(|grads| [grads.table, grads.bias]);
         // No row, no gradient; but a reader must not find an old one.
         return sinks.into_iter().flatten().flatten().for_each(|grad| clear(cuda, grad));

@@ -63,7 +63,7 @@ unsafe impl Sync for HostTransfer {}
 
 impl HostTransfer {
     pub(super) fn open() -> Result<Self, DeviceError> {
-        let failed = |what| move |error| DeviceError::Gpu { what, reason: say(error) };
+        let failed = |what| move |error| DeviceError::refused(what, say(error));
         let ahead =
             result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
         // SAFETY: the memory is only written through `PinnedStage`.
