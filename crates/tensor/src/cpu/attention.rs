@@ -14,7 +14,9 @@ use super::Cpu;
 use super::math::{dot, max};
 use super::matmul::{MatrixView, MatrixViewMut, Write, multiply, transpose_padded};
 use crate::dispatch;
-use crate::kernels::{AttentionForward, AttentionGrads, AttentionShape, Heads, Reach};
+use crate::kernels::{
+    AttentionForward, AttentionGrads, AttentionKernels, AttentionShape, Heads, Reach,
+};
 use crate::math::exp;
 use crate::random::Dropout;
 use crate::value::Tensor;
@@ -174,148 +176,180 @@ fn drop_row(dropout: Dropout, row: u32, weights: &mut [f32], first: usize, facto
     }
 }
 
-pub(super) fn forward(
-    cpu: &Cpu,
-    q: &Tensor,
-    kv: &Tensor,
-    shape: &AttentionShape,
-    y: &mut Tensor,
-    lse: &mut Tensor,
-) {
-    let dim = q.cols();
-    let (y, lse) = (MatrixViewMut::of(y), MatrixViewMut::of(lse));
-    let tasks = (0..shape.keys.count() * shape.heads.sources).into_par_iter().with_max_len(1);
-    tasks.for_each(|task| {
-        let heads = || AttentionHead::of_task(task, shape, dim);
-        let Some(first) = heads().next().filter(|head| !head.queries.is_empty()) else { return };
-        let keys = first.keys.len();
-        let mut scratch = cpu.scratch((QUERIES + 1) * keys + first.width * padded(keys));
-        let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
-        let (factors, space) = rest.split_at_mut(keys);
-        let transposed_keys = first.transposed(cpu, kv, 0, space);
-        for (head, block) in heads().flat_map(AttentionHead::with_blocks) {
-            let seen = head.seen_by(&block);
-            let weights = &mut weights[..block.len() * seen.len()];
-            let mut scores = MatrixViewMut::new(weights, block.len(), seen.len(), seen.len());
-            let queries = head.queries(q, block.clone());
-            let of_keys = transposed_keys.cols(seen.clone());
-            multiply(&mut scores, Write::Overwrite, head.scale(), queries, of_keys);
-            let mut inverse = [0.0; QUERIES];
-            dispatch!(cpu.arch, || {
-                let rows = weights.chunks_mut(seen.len()).zip(&mut inverse).zip(block.clone());
-                for ((weights, inverse), query) in rows {
-                    let row = head.row(query, &seen);
-                    let weights = row.seen(weights);
-                    let top = max(weights);
-                    for weight in weights.iter_mut() {
-                        *weight = exp(*weight - top);
-                    }
-                    let sum = super::math::sum(weights);
-                    *inverse = 1.0 / sum;
-                    // SAFETY: this task alone has this sequence and head.
-                    let lse = unsafe { lse.segment(query, head.number..head.number + 1) };
-                    lse[0] = top + sum.ln();
-                    let first = seen.start + row.seen.start;
-                    drop_row(shape.dropout, head.weight_row(query), weights, first, factors);
+impl AttentionKernels for Cpu {
+    fn attention(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &mut Tensor,
+        lse: &mut Tensor,
+    ) {
+        self.threads.install(|| {
+            let dim = q.cols();
+            let (y, lse) = (MatrixViewMut::of(y), MatrixViewMut::of(lse));
+            let tasks =
+                (0..shape.keys.count() * shape.heads.sources).into_par_iter().with_max_len(1);
+            tasks.for_each(|task| {
+                let heads = || AttentionHead::of_task(task, shape, dim);
+                let Some(first) = heads().next().filter(|head| !head.queries.is_empty()) else {
+                    return;
+                };
+                let keys = first.keys.len();
+                let mut scratch = self.scratch((QUERIES + 1) * keys + first.width * padded(keys));
+                let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
+                let (factors, space) = rest.split_at_mut(keys);
+                let transposed_keys = first.transposed(self, kv, 0, space);
+                for (head, block) in heads().flat_map(AttentionHead::with_blocks) {
+                    let seen = head.seen_by(&block);
+                    let weights = &mut weights[..block.len() * seen.len()];
+                    let mut scores =
+                        MatrixViewMut::new(weights, block.len(), seen.len(), seen.len());
+                    let queries = head.queries(q, block.clone());
+                    let of_keys = transposed_keys.cols(seen.clone());
+                    multiply(&mut scores, Write::Overwrite, head.scale(), queries, of_keys);
+                    let mut inverse = [0.0; QUERIES];
+                    dispatch!(self.arch, || {
+                        let rows =
+                            weights.chunks_mut(seen.len()).zip(&mut inverse).zip(block.clone());
+                        for ((weights, inverse), query) in rows {
+                            let row = head.row(query, &seen);
+                            let weights = row.seen(weights);
+                            let top = max(weights);
+                            for weight in weights.iter_mut() {
+                                *weight = exp(*weight - top);
+                            }
+                            let sum = super::math::sum(weights);
+                            *inverse = 1.0 / sum;
+                            // SAFETY: this task alone has this sequence and head.
+                            let lse = unsafe { lse.segment(query, head.number..head.number + 1) };
+                            lse[0] = top + sum.ln();
+                            let first = seen.start + row.seen.start;
+                            drop_row(
+                                shape.dropout,
+                                head.weight_row(query),
+                                weights,
+                                first,
+                                factors,
+                            );
+                        }
+                    });
+                    let weights = MatrixView::new(weights, block.len(), seen.len(), seen.len());
+                    // SAFETY: this task alone has this sequence's rows and this head's columns.
+                    let mut out = unsafe { y.block(block.clone(), head.cols()) };
+                    multiply(&mut out, Write::Overwrite, 1.0, weights, head.half(kv, 1, seen));
+                    dispatch!(self.arch, || {
+                        for (query, inverse) in block.clone().zip(inverse) {
+                            // SAFETY: as above; the block was last used before this.
+                            let y = unsafe { y.segment(query, head.cols()) };
+                            y.iter_mut().for_each(|y| *y *= inverse);
+                        }
+                    });
                 }
             });
-            let weights = MatrixView::new(weights, block.len(), seen.len(), seen.len());
-            // SAFETY: this task alone has this sequence's rows and this head's columns.
-            let mut out = unsafe { y.block(block.clone(), head.cols()) };
-            multiply(&mut out, Write::Overwrite, 1.0, weights, head.half(kv, 1, seen));
-            dispatch!(cpu.arch, || {
-                for (query, inverse) in block.clone().zip(inverse) {
-                    // SAFETY: as above; the block was last used before this.
-                    let y = unsafe { y.segment(query, head.cols()) };
-                    y.iter_mut().for_each(|y| *y *= inverse);
-                }
-            });
-        }
-    });
-}
+        });
+    }
 
-pub(super) fn backward(
-    cpu: &Cpu,
-    forward: AttentionForward<'_>,
-    shape: &AttentionShape,
-    dy: &Tensor,
-    grads: AttentionGrads<'_>,
-) {
-    let dim = forward.q.cols();
-    let (dq, dkv) = (MatrixViewMut::of(grads.q), MatrixViewMut::of(grads.kv));
-    let tasks = (0..shape.keys.count() * shape.heads.sources).into_par_iter().with_max_len(1);
-    tasks.for_each(|task| {
-        let heads = || AttentionHead::of_task(task, shape, dim);
-        let Some(first) = heads().next().filter(|head| !head.keys.is_empty()) else { return };
-        let (keys, width) = (first.keys.len(), first.width);
-        // SAFETY: this task alone has this sequence's rows and this source's columns, and the
-        // columns of keys and of values are different ones.
-        let mut dk = unsafe { dkv.block(first.keys.clone(), first.key_cols(0)) };
-        // SAFETY: as above.
-        let mut dv = unsafe { dkv.block(first.keys.clone(), first.key_cols(1)) };
-        // The first block writes where it sees every key; where it does not, it adds as all others do.
-        let covered = !first.queries.is_empty()
-            && first.blocks().next().is_some_and(|block| first.seen_by(&block) == (0..keys));
-        if !covered {
-            dk.fill(0.0);
-            dv.fill(0.0);
-        }
-        let transposed = width * padded(keys);
-        let mut scratch = cpu.scratch((2 * QUERIES + 1) * keys + 2 * transposed);
-        let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
-        let (dscores, rest) = rest.split_at_mut(QUERIES * keys);
-        let (factors, rest) = rest.split_at_mut(keys);
-        let (for_keys, for_values) = rest.split_at_mut(transposed);
-        let transposed_keys = first.transposed(cpu, forward.kv, 0, for_keys);
-        let transposed_values = first.transposed(cpu, forward.kv, 1, for_values);
-        let mut write = Write::accumulate(!covered);
-        for (head, block) in heads().flat_map(AttentionHead::with_blocks) {
-            let seen = head.seen_by(&block);
-            let count = seen.len();
-            let weights = &mut weights[..block.len() * count];
-            let dscores = &mut dscores[..block.len() * count];
-            let (q, dy_block) =
-                (head.queries(forward.q, block.clone()), head.queries(dy, block.clone()));
-            let mut view = MatrixViewMut::new(weights, block.len(), count, count);
-            let of_keys = transposed_keys.cols(seen.clone());
-            multiply(&mut view, Write::Overwrite, head.scale(), q, of_keys);
-            let mut view = MatrixViewMut::new(dscores, block.len(), count, count);
-            let of_values = transposed_values.cols(seen.clone());
-            multiply(&mut view, Write::Overwrite, 1.0, dy_block, of_values);
-            dispatch!(cpu.arch, || {
-                let rows =
-                    weights.chunks_mut(count).zip(dscores.chunks_mut(count)).zip(block.clone());
-                for ((weights, dscores), query) in rows {
-                    // Σ weight · dweight over the row is the dot product of the output with its gradient.
-                    let at = query * dim + head.cols().start..query * dim + head.cols().end;
-                    let delta = dot(&forward.y.as_slice()[at.clone()], &dy.as_slice()[at]);
-                    let lse = forward.stats.as_slice()[query * shape.heads.count + head.number];
-                    let scores = head.row(query, &seen);
-                    let first = seen.start + scores.seen.start;
-                    let row = SoftmaxRow { lse, delta, scale: head.scale(), scores };
-                    let mask = Mask {
-                        dropout: shape.dropout,
-                        row: head.weight_row(query),
-                        first,
-                        factors: &mut *factors,
-                    };
-                    row.backward(mask, weights, dscores);
+    fn attention_grad(
+        &self,
+        forward: AttentionForward<'_>,
+        shape: &AttentionShape,
+        dy: &Tensor,
+        grads: AttentionGrads<'_>,
+    ) {
+        self.threads.install(|| {
+            let dim = forward.q.cols();
+            let (dq, dkv) = (MatrixViewMut::of(grads.q), MatrixViewMut::of(grads.kv));
+            let tasks =
+                (0..shape.keys.count() * shape.heads.sources).into_par_iter().with_max_len(1);
+            tasks.for_each(|task| {
+                let heads = || AttentionHead::of_task(task, shape, dim);
+                let Some(first) = heads().next().filter(|head| !head.keys.is_empty()) else {
+                    return;
+                };
+                let (keys, width) = (first.keys.len(), first.width);
+                // SAFETY: this task alone has this sequence's rows and this source's columns, and the
+                // columns of keys and of values are different ones.
+                let mut dk = unsafe { dkv.block(first.keys.clone(), first.key_cols(0)) };
+                // SAFETY: as above.
+                let mut dv = unsafe { dkv.block(first.keys.clone(), first.key_cols(1)) };
+                // The first block writes where it sees every key; where it does not, it adds as all others do.
+                let covered = !first.queries.is_empty()
+                    && first
+                        .blocks()
+                        .next()
+                        .is_some_and(|block| first.seen_by(&block) == (0..keys));
+                if !covered {
+                    dk.fill(0.0);
+                    dv.fill(0.0);
+                }
+                let transposed = width * padded(keys);
+                let mut scratch = self.scratch((2 * QUERIES + 1) * keys + 2 * transposed);
+                let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
+                let (dscores, rest) = rest.split_at_mut(QUERIES * keys);
+                let (factors, rest) = rest.split_at_mut(keys);
+                let (for_keys, for_values) = rest.split_at_mut(transposed);
+                let transposed_keys = first.transposed(self, forward.kv, 0, for_keys);
+                let transposed_values = first.transposed(self, forward.kv, 1, for_values);
+                let mut write = Write::accumulate(!covered);
+                for (head, block) in heads().flat_map(AttentionHead::with_blocks) {
+                    let seen = head.seen_by(&block);
+                    let count = seen.len();
+                    let weights = &mut weights[..block.len() * count];
+                    let dscores = &mut dscores[..block.len() * count];
+                    let (q, dy_block) =
+                        (head.queries(forward.q, block.clone()), head.queries(dy, block.clone()));
+                    let mut view = MatrixViewMut::new(weights, block.len(), count, count);
+                    let of_keys = transposed_keys.cols(seen.clone());
+                    multiply(&mut view, Write::Overwrite, head.scale(), q, of_keys);
+                    let mut view = MatrixViewMut::new(dscores, block.len(), count, count);
+                    let of_values = transposed_values.cols(seen.clone());
+                    multiply(&mut view, Write::Overwrite, 1.0, dy_block, of_values);
+                    dispatch!(self.arch, || {
+                        let rows = weights
+                            .chunks_mut(count)
+                            .zip(dscores.chunks_mut(count))
+                            .zip(block.clone());
+                        for ((weights, dscores), query) in rows {
+                            // Σ weight · dweight over the row is the dot product of the output with its gradient.
+                            let at = query * dim + head.cols().start..query * dim + head.cols().end;
+                            let delta = dot(&forward.y.as_slice()[at.clone()], &dy.as_slice()[at]);
+                            let lse =
+                                forward.stats.as_slice()[query * shape.heads.count + head.number];
+                            let scores = head.row(query, &seen);
+                            let first = seen.start + scores.seen.start;
+                            let row = SoftmaxRow { lse, delta, scale: head.scale(), scores };
+                            let mask = Mask {
+                                dropout: shape.dropout,
+                                row: head.weight_row(query),
+                                first,
+                                factors: &mut *factors,
+                            };
+                            row.backward(mask, weights, dscores);
+                        }
+                    });
+                    let weights = MatrixView::new(weights, block.len(), count, count);
+                    let dscores = MatrixView::new(dscores, block.len(), count, count);
+                    // SAFETY: parts of what this task alone has; each is live for one matmul.
+                    let mut part = unsafe { dv.block(seen.clone(), 0..width) };
+                    multiply(&mut part, write, 1.0, weights.t(), dy_block);
+                    // SAFETY: as above.
+                    let mut part = unsafe { dk.block(seen.clone(), 0..width) };
+                    multiply(&mut part, write, 1.0, dscores.t(), q);
+                    // SAFETY: this task alone has this sequence's rows and this head's columns.
+                    let mut dq = unsafe { dq.block(block, head.cols()) };
+                    multiply(
+                        &mut dq,
+                        Write::Overwrite,
+                        1.0,
+                        dscores,
+                        head.half(forward.kv, 0, seen),
+                    );
+                    write = Write::Add;
                 }
             });
-            let weights = MatrixView::new(weights, block.len(), count, count);
-            let dscores = MatrixView::new(dscores, block.len(), count, count);
-            // SAFETY: parts of what this task alone has; each is live for one matmul.
-            let mut part = unsafe { dv.block(seen.clone(), 0..width) };
-            multiply(&mut part, write, 1.0, weights.t(), dy_block);
-            // SAFETY: as above.
-            let mut part = unsafe { dk.block(seen.clone(), 0..width) };
-            multiply(&mut part, write, 1.0, dscores.t(), q);
-            // SAFETY: this task alone has this sequence's rows and this head's columns.
-            let mut dq = unsafe { dq.block(block, head.cols()) };
-            multiply(&mut dq, Write::Overwrite, 1.0, dscores, head.half(forward.kv, 0, seen));
-            write = Write::Add;
-        }
-    });
+        });
+    }
 }
 
 /// A row of attention weights in the backward pass.

@@ -11,41 +11,190 @@ use super::math::{elu, elu_derivative, gelu, gelu_tanh, relu, relu_derivative, s
 use super::matmul::{MatrixView, MatrixViewMut, Write, multiply_parallel, transpose};
 use super::{Cpu, TASK, rows, task_rows};
 use crate::dispatch;
-use crate::kernels::{Activation, Grad, GramSum, LinearForward, Transpose};
+use crate::kernels::{Activation, Grad, GramSum, LinearForward, LinearKernels, Transpose};
 use crate::value::Tensor;
 
-pub(super) fn forward(
-    cpu: &Cpu,
-    x: &Tensor,
-    weight: &Tensor,
-    bias: Option<&Tensor>,
-    activation: Activation,
-    y: &mut Tensor,
-    derivative: Option<&mut Tensor>,
-) {
-    let arch = cpu.arch;
-    let y = MatrixViewMut::of(y);
-    let derivative = derivative.map(MatrixViewMut::of);
-    let finish = |rows: Range<usize>, cols: Range<usize>| {
-        let bias = bias.map_or(&[][..], |bias| &bias.as_slice()[cols.clone()]);
-        dispatch!(arch, || {
-            for row in rows.clone() {
-                // SAFETY: `finish` is called once for each block, and blocks share no element.
-                let y = unsafe { y.segment(row, cols.clone()) };
-                for (y, &b) in y.iter_mut().zip(bias) {
-                    *y += b;
-                }
-                // SAFETY: as above.
-                let derivative =
-                    derivative.as_ref().map(|all| unsafe { all.segment(row, cols.clone()) });
-                activate(activation, y, derivative);
+impl LinearKernels for Cpu {
+    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+        self.threads.install(|| {
+            let right = match transpose {
+                Transpose::Neither => MatrixView::of(b),
+                Transpose::Right => MatrixView::of(b).t(),
+            };
+            multiply_parallel(
+                &MatrixViewMut::of(y),
+                Write::Overwrite,
+                MatrixView::of(a),
+                right,
+                |_, _| {},
+            );
+        });
+    }
+
+    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
+        self.threads.install(|| {
+            let (rows, cols, begun) = (a.cols(), b.cols(), sum.begun);
+            let mut product = self.scratch(rows * cols);
+            let out = MatrixViewMut::new(product.as_mut_slice(), rows, cols, cols);
+            multiply_parallel(
+                &out,
+                Write::Overwrite,
+                MatrixView::of(a).t(),
+                MatrixView::of(b),
+                |_, _| {},
+            );
+            let sums: &mut [f64] = bytemuck::cast_slice_mut(sum.wide.as_mut_slice());
+            sums.par_chunks_mut(TASK).zip(product.as_slice().par_chunks(TASK)).for_each(
+                |(sums, product)| {
+                    for (sum, &x) in sums.iter_mut().zip(product) {
+                        *sum = if begun { *sum } else { 0.0 } + f64::from(x);
+                    }
+                },
+            );
+        });
+    }
+
+    fn linear(
+        &self,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        activation: Activation,
+        y: &mut Tensor,
+        derivative: Option<&mut Tensor>,
+    ) {
+        self.threads.install(|| {
+            let y = MatrixViewMut::of(y);
+            let derivative = derivative.map(MatrixViewMut::of);
+            let finish = |rows: Range<usize>, cols: Range<usize>| {
+                let bias = bias.map_or(&[][..], |bias| &bias.as_slice()[cols.clone()]);
+                dispatch!(self.arch, || {
+                    for row in rows.clone() {
+                        // SAFETY: `finish` is called once for each block, and blocks share no element.
+                        let y = unsafe { y.segment(row, cols.clone()) };
+                        for (y, &b) in y.iter_mut().zip(bias) {
+                            *y += b;
+                        }
+                        // SAFETY: as above.
+                        let derivative = derivative
+                            .as_ref()
+                            .map(|all| unsafe { all.segment(row, cols.clone()) });
+                        activate(activation, y, derivative);
+                    }
+                });
+            };
+            let (x, weight) = (MatrixView::of(x), MatrixView::of(weight));
+            match self.bf16 {
+                Some(dots) => dots.multiply_parallel(self, &y, x, weight, finish),
+                None => multiply_parallel(&y, Write::Overwrite, x, weight, finish),
             }
         });
-    };
-    let (x, weight) = (MatrixView::of(x), MatrixView::of(weight));
-    match cpu.bf16 {
-        Some(dots) => dots.multiply_parallel(cpu, &y, x, weight, finish),
-        None => multiply_parallel(&y, Write::Overwrite, x, weight, finish),
+    }
+
+    fn gate(&self, x: &Tensor, activation: Activation, y: &mut Tensor) {
+        self.threads.install(|| {
+            let (half, height) = (y.cols(), task_rows(x.cols()));
+            let tasks = y.as_mut_slice().par_chunks_mut(height * half);
+            tasks.zip(x.as_slice().par_chunks(2 * height * half)).for_each(|(y, x)| {
+                dispatch!(self.arch, || {
+                    for (y, x) in y.chunks_mut(half).zip(x.chunks(2 * half)) {
+                        let (gate, through) = x.split_at(half);
+                        let (y, through) = (&mut y[..half], &through[..half]);
+                        each(activation, gate, |at, (value, _)| y[at] = value * through[at]);
+                    }
+                });
+            });
+        });
+    }
+
+    fn gate_grad(&self, x: &Tensor, activation: Activation, dy: &Tensor, dx: &mut Tensor) {
+        self.threads.install(|| {
+            let (half, height) = (dy.cols(), task_rows(x.cols()));
+            let tasks = dx
+                .as_mut_slice()
+                .par_chunks_mut(2 * height * half)
+                .zip(x.as_slice().par_chunks(2 * height * half))
+                .zip(dy.as_slice().par_chunks(height * half));
+            tasks.for_each(|((dx, x), dy)| {
+                dispatch!(self.arch, || {
+                    for ((dx, x), dy) in
+                        dx.chunks_mut(2 * half).zip(x.chunks(2 * half)).zip(dy.chunks(half))
+                    {
+                        let (gate, through) = x.split_at(half);
+                        let (dgate, dthrough) = dx.split_at_mut(half);
+                        each(activation, gate, |at, (value, derivative)| {
+                            dgate[at] = dy[at] * through[at] * derivative;
+                            dthrough[at] = dy[at] * value;
+                        });
+                    }
+                });
+            });
+        });
+    }
+
+    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
+        self.threads.install(|| {
+            activation_grad(self.arch, dy, forward);
+            if let Some(db) = db {
+                rows::column_sum(self.arch, dy, db);
+            }
+        });
+    }
+
+    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
+        self.threads.install(|| {
+            // The matmul wants its right side row after row; transposing the weights once is cheaper than
+            // having every block pack them column after column.
+            let mut transposed = self.scratch(weight.len());
+            transpose(self.arch, weight.as_slice(), weight.cols(), transposed.as_mut_slice());
+            let transposed =
+                MatrixView::new(transposed.as_slice(), weight.cols(), weight.rows(), weight.rows());
+            let write = Write::accumulate(dx.accumulate);
+            multiply_parallel(
+                &MatrixViewMut::of(dx.tensor),
+                write,
+                MatrixView::of(dy),
+                transposed,
+                |_, _| {},
+            );
+        });
+    }
+
+    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
+        self.threads.install(|| {
+            let write = Write::accumulate(dw.accumulate);
+            multiply_parallel(
+                &MatrixViewMut::of(dw.tensor),
+                write,
+                MatrixView::of(x).t(),
+                MatrixView::of(dy),
+                |_, _| {},
+            );
+        });
+    }
+
+    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
+        self.threads.install(|| {
+            let y = MatrixViewMut::of(y);
+            let finish = |rows: Range<usize>, cols: Range<usize>| {
+                dispatch!(self.arch, || {
+                    for row in rows.clone() {
+                        // SAFETY: `finish` is called once for each block, and blocks share no element.
+                        let y = unsafe { y.segment(row, cols.clone()) };
+                        for (y, &b) in y.iter_mut().zip(&bias.as_slice()[cols.clone()]) {
+                            *y += b;
+                        }
+                    }
+                });
+            };
+            multiply_parallel(
+                &y,
+                Write::Overwrite,
+                MatrixView::of(hidden),
+                MatrixView::of(table).t(),
+                finish,
+            );
+        });
     }
 }
 
@@ -91,51 +240,8 @@ fn each(activation: Activation, x: &[f32], mut take: impl FnMut(usize, (f32, f32
     }
 }
 
-pub(super) fn gate(arch: Arch, x: &Tensor, activation: Activation, y: &mut Tensor) {
-    let (half, height) = (y.cols(), task_rows(x.cols()));
-    let tasks = y.as_mut_slice().par_chunks_mut(height * half);
-    tasks.zip(x.as_slice().par_chunks(2 * height * half)).for_each(|(y, x)| {
-        dispatch!(arch, || {
-            for (y, x) in y.chunks_mut(half).zip(x.chunks(2 * half)) {
-                let (gate, through) = x.split_at(half);
-                let (y, through) = (&mut y[..half], &through[..half]);
-                each(activation, gate, |at, (value, _)| y[at] = value * through[at]);
-            }
-        });
-    });
-}
-
-pub(super) fn gate_grad(
-    arch: Arch,
-    x: &Tensor,
-    activation: Activation,
-    dy: &Tensor,
-    dx: &mut Tensor,
-) {
-    let (half, height) = (dy.cols(), task_rows(x.cols()));
-    let tasks = dx
-        .as_mut_slice()
-        .par_chunks_mut(2 * height * half)
-        .zip(x.as_slice().par_chunks(2 * height * half))
-        .zip(dy.as_slice().par_chunks(height * half));
-    tasks.for_each(|((dx, x), dy)| {
-        dispatch!(arch, || {
-            for ((dx, x), dy) in
-                dx.chunks_mut(2 * half).zip(x.chunks(2 * half)).zip(dy.chunks(half))
-            {
-                let (gate, through) = x.split_at(half);
-                let (dgate, dthrough) = dx.split_at_mut(half);
-                each(activation, gate, |at, (value, derivative)| {
-                    dgate[at] = dy[at] * through[at] * derivative;
-                    dthrough[at] = dy[at] * value;
-                });
-            }
-        });
-    });
-}
-
 /// `dy *= activation'`.
-pub(super) fn activation_grad(arch: Arch, dy: &mut Tensor, forward: LinearForward<'_>) {
+fn activation_grad(arch: Arch, dy: &mut Tensor, forward: LinearForward<'_>) {
     let derivative = || forward.saved.expect("the derivative was saved");
     match forward.activation {
         Activation::None => {}
@@ -145,77 +251,4 @@ pub(super) fn activation_grad(arch: Arch, dy: &mut Tensor, forward: LinearForwar
         Activation::Relu => rows::combine(arch, dy, forward.y, |dy, y| dy * relu_derivative(y)),
         Activation::Elu => rows::combine(arch, dy, forward.y, |dy, y| dy * elu_derivative(y)),
     }
-}
-
-pub(super) fn input_grad(cpu: &Cpu, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
-    // The matmul wants its right side row after row; transposing the weights once is cheaper than
-    // having every block pack them column after column.
-    let mut transposed = cpu.scratch(weight.len());
-    transpose(cpu.arch, weight.as_slice(), weight.cols(), transposed.as_mut_slice());
-    let transposed =
-        MatrixView::new(transposed.as_slice(), weight.cols(), weight.rows(), weight.rows());
-    let write = Write::accumulate(dx.accumulate);
-    multiply_parallel(
-        &MatrixViewMut::of(dx.tensor),
-        write,
-        MatrixView::of(dy),
-        transposed,
-        |_, _| {},
-    );
-}
-
-pub(super) fn weight_grad(x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
-    let write = Write::accumulate(dw.accumulate);
-    multiply_parallel(
-        &MatrixViewMut::of(dw.tensor),
-        write,
-        MatrixView::of(x).t(),
-        MatrixView::of(dy),
-        |_, _| {},
-    );
-}
-
-pub(super) fn matmul(a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
-    let right = match transpose {
-        Transpose::Neither => MatrixView::of(b),
-        Transpose::Right => MatrixView::of(b).t(),
-    };
-    multiply_parallel(&MatrixViewMut::of(y), Write::Overwrite, MatrixView::of(a), right, |_, _| {});
-}
-
-pub(super) fn add_gram(cpu: &Cpu, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
-    let (rows, cols, begun) = (a.cols(), b.cols(), sum.begun);
-    let mut product = cpu.scratch(rows * cols);
-    let out = MatrixViewMut::new(product.as_mut_slice(), rows, cols, cols);
-    multiply_parallel(&out, Write::Overwrite, MatrixView::of(a).t(), MatrixView::of(b), |_, _| {});
-    let sums: &mut [f64] = bytemuck::cast_slice_mut(sum.wide.as_mut_slice());
-    sums.par_chunks_mut(TASK).zip(product.as_slice().par_chunks(TASK)).for_each(
-        |(sums, product)| {
-            for (sum, &x) in sums.iter_mut().zip(product) {
-                *sum = if begun { *sum } else { 0.0 } + f64::from(x);
-            }
-        },
-    );
-}
-
-pub(super) fn logits(arch: Arch, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
-    let y = MatrixViewMut::of(y);
-    let finish = |rows: Range<usize>, cols: Range<usize>| {
-        dispatch!(arch, || {
-            for row in rows.clone() {
-                // SAFETY: `finish` is called once for each block, and blocks share no element.
-                let y = unsafe { y.segment(row, cols.clone()) };
-                for (y, &b) in y.iter_mut().zip(&bias.as_slice()[cols.clone()]) {
-                    *y += b;
-                }
-            }
-        });
-    };
-    multiply_parallel(
-        &y,
-        Write::Overwrite,
-        MatrixView::of(hidden),
-        MatrixView::of(table).t(),
-        finish,
-    );
 }

@@ -27,14 +27,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use self::bf16::Bf16Dots;
 use crate::buffer::{Buffer, HostBuffer, Pool};
 use crate::device::DeviceError;
-use crate::kernels::{
-    Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionKernels,
-    AttentionShape, ClassSoftmax, Grad, GramSum, HeadKernels, HeadTurn, Kernels, LinearForward,
-    LinearKernels, MatrixPrecision, NormForward, NormGrads, NormKernels, NormWeights, PairGrads,
-    PairSpans, ResidualSum, RowKernels, TiedGrads, TiedSoftmax, Transpose,
-};
-use crate::random::Dropout;
-use crate::value::{Indices, Tensor};
+use crate::kernels::{AdamSlot, AdamStep, Kernels, MatrixPrecision, TiedGrads, TiedSoftmax};
+use crate::value::Tensor;
 
 /// How many elements one task is given where rows are independent: enough that handing it over
 /// costs nothing, few enough that it fits the second cache.
@@ -133,220 +127,17 @@ impl Kernels for Cpu {
     }
 }
 
-impl RowKernels for Cpu {
-    fn fill(&self, y: &mut Tensor, value: f32) {
-        self.threads.install(|| rows::fill(y, value));
-    }
-
-    fn zero_front(&self, y: &mut Tensor, count: usize) {
-        y.as_mut_slice()[..count].fill(0.0);
-    }
-
-    fn add(&self, y: &mut Tensor, x: &Tensor) {
-        self.threads.install(|| rows::add(self.arch, y, x));
-    }
-
-    fn scale(&self, x: &Tensor, factor: f32, y: &mut Tensor) {
-        self.threads.install(|| rows::combine(self.arch, y, x, |_, x| factor * x));
-    }
-
-    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scales: &[f32], y: &mut Tensor) {
-        self.threads.install(|| rows::add_rows(self.arch, x, table, rows, scales, y));
-    }
-
-    fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
-        self.threads.install(|| rows::dropout(self.arch, x, dropout, y));
-    }
-
-    fn gather_sum(&self, tables: &[(&Tensor, &Indices)], sum: &mut Tensor) {
-        self.threads.install(|| rows::gather_sum(self.arch, tables, sum));
-    }
-
-    fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor) {
-        self.threads.install(|| rows::scatter_add(self.arch, x, rows, table));
-    }
-
-    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {
-        self.threads.install(|| rows::gather_sum(self.arch, &[(x, rows)], y));
-    }
-
-    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
-        self.threads.install(|| rows::row_means(self.arch, x, ranges, y));
-    }
-}
-
-impl LinearKernels for Cpu {
-    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
-        self.threads.install(|| linear::matmul(a, b, transpose, y));
-    }
-
-    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
-        self.threads.install(|| linear::add_gram(self, a, b, sum));
-    }
-
-    fn linear(
-        &self,
-        x: &Tensor,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        activation: Activation,
-        y: &mut Tensor,
-        saved: Option<&mut Tensor>,
-    ) {
-        self.threads.install(|| linear::forward(self, x, weight, bias, activation, y, saved));
-    }
-
-    fn gate(&self, x: &Tensor, activation: Activation, y: &mut Tensor) {
-        self.threads.install(|| linear::gate(self.arch, x, activation, y));
-    }
-
-    fn gate_grad(&self, x: &Tensor, activation: Activation, dy: &Tensor, dx: &mut Tensor) {
-        self.threads.install(|| linear::gate_grad(self.arch, x, activation, dy, dx));
-    }
-
-    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
-        self.threads.install(|| {
-            linear::activation_grad(self.arch, dy, forward);
-            if let Some(db) = db {
-                rows::column_sum(self.arch, dy, db);
-            }
-        });
-    }
-
-    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
-        self.threads.install(|| linear::input_grad(self, dy, weight, dx));
-    }
-
-    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
-        self.threads.install(|| linear::weight_grad(x, dy, dw));
-    }
-
-    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
-        self.threads.install(|| linear::logits(self.arch, hidden, table, bias, y));
-    }
-}
-
-impl NormKernels for Cpu {
-    fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor) {
-        self.threads.install(|| norm::residual(self.arch, residual, sum));
-    }
-
-    fn residual_norm(
-        &self,
-        residual: ResidualSum<'_>,
-        weights: NormWeights<'_>,
-        sum: &mut Tensor,
-        y: &mut Tensor,
-        stats: &mut Tensor,
-    ) {
-        self.threads.install(|| norm::residual_norm(self.arch, residual, weights, sum, y, stats));
-    }
-
-    fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor) {
-        self.threads.install(|| norm::forward(self.arch, x, weights, y, stats));
-    }
-
-    fn norm_grad(
-        &self,
-        forward: NormForward<'_>,
-        dy: &Tensor,
-        dx: Grad<'_>,
-        dropped: Option<(Dropout, &mut Tensor)>,
-        weight_grads: NormGrads<'_>,
-    ) {
-        self.threads.install(|| {
-            let Grad { tensor, accumulate } = dx;
-            let written = Grad { tensor: &mut *tensor, accumulate };
-            norm::backward(self, forward, dy, written, weight_grads);
-            if let Some((dropout, dropped)) = dropped {
-                rows::dropout(self.arch, tensor, dropout, dropped);
-            }
-        });
-    }
-
-    fn turn(&self, x: &Tensor, turn: HeadTurn<'_>, y: &mut Tensor, stats: Option<&mut Tensor>) {
-        self.threads.install(|| turn::forward(self, x, turn, y, stats));
-    }
-
-    fn turn_grad(
-        &self,
-        x: &Tensor,
-        turn: HeadTurn<'_>,
-        stats: Option<&Tensor>,
-        dy: &Tensor,
-        dx: &mut Tensor,
-        weight_grads: NormGrads<'_>,
-    ) {
-        self.threads.install(|| turn::backward(self, x, turn, stats, dy, dx, weight_grads));
-    }
-}
-
-impl AttentionKernels for Cpu {
-    fn attention(
-        &self,
-        q: &Tensor,
-        kv: &Tensor,
-        shape: &AttentionShape,
-        y: &mut Tensor,
-        lse: &mut Tensor,
-    ) {
-        self.threads.install(|| attention::forward(self, q, kv, shape, y, lse));
-    }
-
-    fn attention_grad(
-        &self,
-        forward: AttentionForward<'_>,
-        shape: &AttentionShape,
-        dy: &Tensor,
-        grads: AttentionGrads<'_>,
-    ) {
-        self.threads.install(|| attention::backward(self, forward, shape, dy, grads));
-    }
-}
-
-impl HeadKernels for Cpu {
-    fn cross_entropy(
-        &self,
-        softmax: ClassSoftmax<'_>,
-        score: &mut Tensor,
-        dscores: Option<&mut Tensor>,
-    ) {
-        self.threads.install(|| classes::run(self, &softmax, score, dscores));
-    }
-
-    fn pair_scores(&self, q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor) {
-        self.threads.install(|| pairs::scores(q, k, spans, y));
-    }
-
-    fn pair_scores_grad(
-        &self,
-        q: &Tensor,
-        k: &Tensor,
-        spans: PairSpans<'_>,
-        dy: &Tensor,
-        grads: PairGrads<'_>,
-    ) {
-        self.threads.install(|| pairs::scores_grad(q, k, spans, dy, grads));
-    }
-
-    fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
-        self.threads.install(|| pairs::block_dots(self.arch, x, z, y));
-    }
-
-    fn block_dots_grad(&self, x: &Tensor, z: &Tensor, dy: &Tensor, grads: PairGrads<'_>) {
-        self.threads.install(|| pairs::block_dots_grad(self.arch, x, z, dy, grads));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::Device;
+    use crate::kernels::Activation;
     use crate::ops::{Affine, Norm};
     use crate::params::Params;
     use crate::random::{Draws, Key};
     use crate::spans::Spans;
     use crate::tape::{Mode, Tape};
+    use crate::value::Indices;
 
     /// Runs most operations forward and backward; returns the result and a gradient.
     fn result_of(cpu: Cpu) -> Vec<f32> {

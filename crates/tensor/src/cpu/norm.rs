@@ -1,12 +1,14 @@
 //! LayerNorm (Ba et al. 2016), RMSNorm (Zhang and Sennrich 2019) and the residual connection before them, a row at a time.
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::math::{dot, sum, sum_squares};
-use super::{Cpu, task_rows};
+use super::{Cpu, task_rows, turn};
 use crate::dispatch;
-use crate::kernels::{Grad, NormForward, NormGrads, NormKind, NormWeights, ResidualSum};
+use crate::kernels::{
+    Grad, HeadTurn, NormForward, NormGrads, NormKernels, NormKind, NormWeights, ResidualSum,
+    RowKernels as _,
+};
 use crate::random::Dropout;
 use crate::value::Tensor;
 
@@ -49,85 +51,117 @@ pub(super) fn normalise(x: &[f32], weights: NormWeights<'_>, y: &mut [f32]) -> [
     [mean, inverse]
 }
 
-pub(super) fn residual(
-    arch: Arch,
-    ResidualSum { x, update, dropout }: ResidualSum<'_>,
-    sum: &mut Tensor,
-) {
-    let (cols, height) = (x.cols(), task_rows(x.cols()));
-    sum.as_mut_slice().par_chunks_mut(height * cols).enumerate().for_each(|(task, sum)| {
-        let rows = task * height * cols..;
-        let (x, update) = (&x.as_slice()[rows.clone()], &update.as_slice()[rows]);
-        dispatch!(arch, || {
-            for (row, sum) in sum.chunks_mut(cols).enumerate() {
-                let at = row * cols..(row + 1) * cols;
-                add_dropped(
-                    &x[at.clone()],
-                    &update[at],
-                    dropout,
-                    (task * height + row) as u32,
-                    sum,
-                );
-            }
+impl NormKernels for Cpu {
+    fn residual(&self, ResidualSum { x, update, dropout }: ResidualSum<'_>, sum: &mut Tensor) {
+        self.threads.install(|| {
+            let (cols, height) = (x.cols(), task_rows(x.cols()));
+            sum.as_mut_slice().par_chunks_mut(height * cols).enumerate().for_each(|(task, sum)| {
+                let rows = task * height * cols..;
+                let (x, update) = (&x.as_slice()[rows.clone()], &update.as_slice()[rows]);
+                dispatch!(self.arch, || {
+                    for (row, sum) in sum.chunks_mut(cols).enumerate() {
+                        let at = row * cols..(row + 1) * cols;
+                        add_dropped(
+                            &x[at.clone()],
+                            &update[at],
+                            dropout,
+                            (task * height + row) as u32,
+                            sum,
+                        );
+                    }
+                });
+            });
         });
-    });
-}
+    }
 
-pub(super) fn residual_norm(
-    arch: Arch,
-    ResidualSum { x, update, dropout }: ResidualSum<'_>,
-    weights: NormWeights<'_>,
-    sum: &mut Tensor,
-    y: &mut Tensor,
-    stats: &mut Tensor,
-) {
-    let (cols, height) = (x.cols(), task_rows(x.cols()));
-    let tasks = sum
-        .as_mut_slice()
-        .par_chunks_mut(height * cols)
-        .zip(y.as_mut_slice().par_chunks_mut(height * cols))
-        .zip(stats.as_mut_slice().par_chunks_mut(height * 2));
-    tasks.enumerate().for_each(|(task, ((sum, y), stats))| {
-        let rows = task * height * cols..;
-        let (x, update) = (&x.as_slice()[rows.clone()], &update.as_slice()[rows]);
-        let rows = sum.chunks_mut(cols).zip(y.chunks_mut(cols)).zip(stats.chunks_mut(2));
-        dispatch!(arch, || {
-            for (row, ((sum, y), stats)) in rows.enumerate() {
-                let at = row * cols..(row + 1) * cols;
-                add_dropped(
-                    &x[at.clone()],
-                    &update[at],
-                    dropout,
-                    (task * height + row) as u32,
-                    sum,
-                );
-                stats.copy_from_slice(&normalise(sum, weights, y));
-            }
+    fn residual_norm(
+        &self,
+        ResidualSum { x, update, dropout }: ResidualSum<'_>,
+        weights: NormWeights<'_>,
+        sum: &mut Tensor,
+        y: &mut Tensor,
+        stats: &mut Tensor,
+    ) {
+        self.threads.install(|| {
+            let (cols, height) = (x.cols(), task_rows(x.cols()));
+            let tasks = sum
+                .as_mut_slice()
+                .par_chunks_mut(height * cols)
+                .zip(y.as_mut_slice().par_chunks_mut(height * cols))
+                .zip(stats.as_mut_slice().par_chunks_mut(height * 2));
+            tasks.enumerate().for_each(|(task, ((sum, y), stats))| {
+                let rows = task * height * cols..;
+                let (x, update) = (&x.as_slice()[rows.clone()], &update.as_slice()[rows]);
+                let rows = sum.chunks_mut(cols).zip(y.chunks_mut(cols)).zip(stats.chunks_mut(2));
+                dispatch!(self.arch, || {
+                    for (row, ((sum, y), stats)) in rows.enumerate() {
+                        let at = row * cols..(row + 1) * cols;
+                        add_dropped(
+                            &x[at.clone()],
+                            &update[at],
+                            dropout,
+                            (task * height + row) as u32,
+                            sum,
+                        );
+                        stats.copy_from_slice(&normalise(sum, weights, y));
+                    }
+                });
+            });
         });
-    });
-}
+    }
 
-pub(super) fn forward(
-    arch: Arch,
-    x: &Tensor,
-    weights: NormWeights<'_>,
-    y: &mut Tensor,
-    stats: &mut Tensor,
-) {
-    let (cols, height) = (x.cols(), task_rows(x.cols()));
-    let tasks = y
-        .as_mut_slice()
-        .par_chunks_mut(height * cols)
-        .zip(stats.as_mut_slice().par_chunks_mut(height * 2))
-        .zip(x.as_slice().par_chunks(height * cols));
-    tasks.for_each(|((y, stats), x)| {
-        let rows = y.chunks_mut(cols).zip(stats.chunks_mut(2)).zip(x.chunks(cols));
-        dispatch!(arch, || {
-            for ((y, stats), x) in rows {
-                stats.copy_from_slice(&normalise(x, weights, y));
+    fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor) {
+        self.threads.install(|| {
+            let (cols, height) = (x.cols(), task_rows(x.cols()));
+            let tasks = y
+                .as_mut_slice()
+                .par_chunks_mut(height * cols)
+                .zip(stats.as_mut_slice().par_chunks_mut(height * 2))
+                .zip(x.as_slice().par_chunks(height * cols));
+            tasks.for_each(|((y, stats), x)| {
+                let rows = y.chunks_mut(cols).zip(stats.chunks_mut(2)).zip(x.chunks(cols));
+                dispatch!(self.arch, || {
+                    for ((y, stats), x) in rows {
+                        stats.copy_from_slice(&normalise(x, weights, y));
+                    }
+                });
+            });
+        });
+    }
+
+    fn norm_grad(
+        &self,
+        forward: NormForward<'_>,
+        dy: &Tensor,
+        dx: Grad<'_>,
+        dropped: Option<(Dropout, &mut Tensor)>,
+        weight_grads: NormGrads<'_>,
+    ) {
+        self.threads.install(|| {
+            let Grad { tensor, accumulate } = dx;
+            let written = Grad { tensor: &mut *tensor, accumulate };
+            backward(self, forward, dy, written, weight_grads);
+            if let Some((dropout, dropped)) = dropped {
+                self.dropout(tensor, dropout, dropped);
             }
         });
-    });
+    }
+
+    fn turn(&self, x: &Tensor, turn: HeadTurn<'_>, y: &mut Tensor, stats: Option<&mut Tensor>) {
+        self.threads.install(|| turn::forward(self, x, turn, y, stats));
+    }
+
+    fn turn_grad(
+        &self,
+        x: &Tensor,
+        turn: HeadTurn<'_>,
+        stats: Option<&Tensor>,
+        dy: &Tensor,
+        dx: &mut Tensor,
+        weight_grads: NormGrads<'_>,
+    ) {
+        self.threads.install(|| turn::backward(self, x, turn, stats, dy, dx, weight_grads));
+    }
 }
 
 /// The backward pass of one row: adds to the gradients of the weights, and writes or adds to `dx`.
@@ -158,7 +192,7 @@ pub(super) fn row_backward(
     }
 }
 
-pub(super) fn backward(
+fn backward(
     cpu: &Cpu,
     NormForward { x, stats, weights }: NormForward<'_>,
     dy: &Tensor,

@@ -57,10 +57,13 @@ impl HeadKernels for Cuda {
         k: &Tensor,
         spans: PairSpans<'_>,
         dy: &Tensor,
-        grads: PairGrads<'_>,
+        PairGrads { left: dq, right: dk }: PairGrads<'_>,
     ) {
-        query_grad(self, spans, dy, k, grads.left);
-        key_grad(self, spans, dy, q, grads.right);
+        let (dim, sizes) = (q.cols(), [q.cols(), dy.cols()]);
+        let names = ["pair_scores_dq_8", "pair_scores_dq_1"];
+        launch_pairs(self, spans, names, [dy, k], sizes, [spans.queries.longest(), dim], dq);
+        let names = ["pair_scores_dk_8", "pair_scores_dk_1"];
+        launch_pairs(self, spans, names, [dy, q], sizes, [spans.keys.longest(), dim], dk);
     }
 
     fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
@@ -86,20 +89,6 @@ impl HeadKernels for Cuda {
             from(x), from(z), from(dy), blocks as i32, dim as i32, into(dx), into(dz),
         );
     }
-}
-
-/// From the gradient of the scores to that of the queries.
-fn query_grad(cuda: &Cuda, spans: PairSpans<'_>, dy: &Tensor, k: &Tensor, dq: &mut Tensor) {
-    let (dim, cols) = (k.cols(), dy.cols());
-    let names = ["pair_scores_dq_8", "pair_scores_dq_1"];
-    launch_pairs(cuda, spans, names, [dy, k], [dim, cols], [spans.queries.longest(), dim], dq);
-}
-
-/// From the gradient of the scores to that of the keys.
-fn key_grad(cuda: &Cuda, spans: PairSpans<'_>, dy: &Tensor, q: &Tensor, dk: &mut Tensor) {
-    let (dim, cols) = (q.cols(), dy.cols());
-    let names = ["pair_scores_dk_8", "pair_scores_dk_1"];
-    launch_pairs(cuda, spans, names, [dy, q], [dim, cols], [spans.keys.longest(), dim], dk);
 }
 
 /// Runs the kernel for a width that is a multiple of eight, or the other. `most` are the most rows and

@@ -6,7 +6,7 @@ use super::kernel::ThreadTables;
 use super::team::ColumnTeam;
 use super::windows::{TRUE, WindowPlan};
 use super::*;
-use crate::columns::{Exchange, units};
+use crate::columns::{BatchDots, Exchange, units};
 
 #[derive(Deserialize)]
 struct ReferenceCase {
