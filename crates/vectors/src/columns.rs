@@ -17,7 +17,6 @@ use std::sync::{Condvar, Mutex};
 
 use bytemuck::{Pod, Zeroable};
 
-/// Columns that fill a cache line.
 pub(crate) const LINE: usize = 16;
 /// Lines in a unit at most: what the registers of AVX-512 hold several times over.
 const UNIT_LINES: usize = 4;
@@ -51,9 +50,7 @@ impl ColumnMatrix {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ColumnShare {
-    /// Which columns of the whole.
     pub(crate) columns: Range<usize>,
-    /// Which units of the whole.
     pub(crate) units: Range<usize>,
     /// Where each of these units lies in a row of the share.
     pub(crate) within: Vec<Range<usize>>,
@@ -104,6 +101,48 @@ pub(crate) fn gather(matrix: &ColumnMatrix, share: &ColumnShare, dim: usize, who
     let rows = matrix.values().chunks_exact(matrix.width);
     for (from, to) in rows.zip(whole.chunks_exact_mut(dim)) {
         to[share.columns.clone()].copy_from_slice(&from[..share.columns.len()]);
+    }
+}
+
+/// Runs work on a thread for each member, and gives what came of it, in their order.
+pub(crate) fn on_threads<M: Send, T: Send>(
+    members: &mut [M],
+    work: impl Fn(usize, &mut M) -> T + Sync,
+) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let spawn = |(thread, member)| scope.spawn(move || work(thread, member));
+        let workers: Vec<_> = members.iter_mut().enumerate().map(spawn).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, T>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().map(join).collect()
+    })
+}
+
+/// A thread's own room for the dot products of a batch.
+#[derive(Default)]
+pub(crate) struct BatchDots {
+    parts: Vec<f32>,
+    dots: Vec<f32>,
+    turn: usize,
+}
+
+impl BatchDots {
+    /// The dot products of so many items, of whose parts `compute` gives this thread's: units x items.
+    pub(crate) fn of(
+        &mut self,
+        items: usize,
+        share: &ColumnShare,
+        exchange: &Exchange,
+        compute: impl FnOnce(&mut [f32]),
+    ) -> &mut [f32] {
+        self.parts.resize(items * share.within.len(), 0.0);
+        self.dots.resize(items, 0.0);
+        compute(&mut self.parts);
+        exchange.add_up(share, self.turn, &self.parts, &mut self.dots);
+        self.turn += 1;
+        &mut self.dots
     }
 }
 
@@ -163,7 +202,6 @@ impl Barrier {
     }
 }
 
-/// Where threads publish their parts of sums.
 pub(crate) struct Exchange {
     pub(crate) barrier: Barrier,
     /// For each of two turns, units x items, as bits of `f32`; double-buffered, so that no part is

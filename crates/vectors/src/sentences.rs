@@ -265,7 +265,6 @@ impl SentenceCollector {
         self.languages.push(self.tokens.len());
     }
 
-    /// Gives subwords their names.
     fn name(&mut self, vocabulary: &Vocabulary) {
         let name = |id: usize| vocabulary.subword(id as u32).unwrap_or_default().to_owned();
         self.names = (0..self.counts.len()).map(name).collect();

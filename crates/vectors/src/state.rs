@@ -36,13 +36,11 @@ pub(crate) struct StateHeader<C> {
     config: C,
     /// The fingerprint of the training text.
     sentences: String,
-    /// The loss of each epoch so far.
     #[serde(with = "terms::number")]
     pub(crate) losses: Vec<f64>,
 }
 
 impl<C: Clone> StateHeader<C> {
-    /// The header before the first epoch.
     pub(crate) fn new(method: &str, config: &C, sentences: &IndexedSentences) -> Self {
         let (method, sentences) = (method.to_owned(), sentences.fingerprint());
         Self { method, config: config.clone(), sentences, losses: Vec::new() }

@@ -41,7 +41,6 @@ pub struct ReadOptions {
 
 /// A format is recognised by so many bytes.
 const HEAD: u64 = 1 << 16;
-/// What a fastText model begins with.
 const FASTTEXT_MODEL: &[u8] = &793_712_314_i32.to_le_bytes();
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// No compressed file is expected to hold more than so many times its size.
@@ -220,7 +219,6 @@ fn check_header(input: &VectorReader<'_>, count: usize, dim: usize) -> Result<()
     Ok(())
 }
 
-/// Refuses fewer vectors than the header promised.
 fn check_count(path: &Path, promised: usize, found: usize, first: usize) -> Result<()> {
     if found >= promised.min(first) {
         return Ok(());

@@ -242,7 +242,6 @@ impl Runs {
     }
 }
 
-/// A run being read.
 enum RunCursor {
     Memory(std::vec::IntoIter<PairCount>),
     Disk(BufReader<File>, PathBuf),

@@ -12,16 +12,16 @@ use super::buckets::{Buckets, PairRecord};
 use super::kernel::{self, AdaGradStep, ThreadTables};
 use super::{GloveConfig, GloveTables};
 use crate::Result;
-use crate::columns::{ColumnMatrix, Exchange, gather, scatter, shares, units};
+use crate::columns::{
+    BatchDots, ColumnMatrix, Exchange, gather, on_threads, scatter, shares, units,
+};
 use crate::random::SplitMix64;
 use crate::watch::Meter;
 
-/// Pairs in a batch, at most.
 const BATCH: u64 = 512;
 /// How often a row may come in a batch on average: see Word2Vec's batches.
 const TOUCHES: u64 = 8;
 
-/// The threads' columns and biases.
 pub(super) struct GloveTeam {
     dim: usize,
     words: usize,
@@ -109,18 +109,8 @@ impl GloveTeam {
             stopping: AtomicBool::new(false),
             meter,
         };
-        let losses: Vec<Result<f64>> = std::thread::scope(|scope| {
-            let spawn = |(thread, member)| {
-                let shared = &shared;
-                scope.spawn(move || shared.work(thread, member))
-            };
-            let workers: Vec<_> = self.members.iter_mut().enumerate().map(spawn).collect();
-            let join = |worker: std::thread::ScopedJoinHandle<'_, _>| match worker.join() {
-                Ok(loss) => loss,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            workers.into_iter().map(join).collect()
-        });
+        let work = |thread, member: &mut TeamMember| shared.work(thread, member);
+        let losses: Vec<Result<f64>> = on_threads(&mut self.members, work);
         // All threads add up the same losses.
         let losses: Vec<f64> = losses.into_iter().collect::<Result<_>>()?;
         Ok((!shared.stopping.into_inner()).then_some(losses[0]))
@@ -145,7 +135,7 @@ impl EpochShared<'_> {
     /// them, each with its own columns.
     fn work(&self, thread: usize, member: &mut TeamMember) -> Result<f64> {
         let arch = Arch::new();
-        let mut scratch = BatchScratch::default();
+        let mut room = BatchDots::default();
         let mut loss = 0.0;
         for round in self.order.chunks(self.loaded.len()) {
             let mut read = Ok(());
@@ -163,7 +153,7 @@ impl EpochShared<'_> {
             for of in 0..round.len() {
                 let records = self.loaded[of].read().expect("no thread fails");
                 for batch in records.chunks(self.rules.batch) {
-                    loss += scratch.learn(arch, member, batch, self.rules, &self.exchange);
+                    loss += learn(arch, member, batch, self.rules, &self.exchange, &mut room);
                 }
                 if of == thread {
                     self.meter.add(records.len() as u64);
@@ -187,46 +177,34 @@ impl EpochShared<'_> {
     }
 }
 
-/// A thread's own room for a batch.
-#[derive(Default)]
-struct BatchScratch {
-    parts: Vec<f32>,
-    dots: Vec<f32>,
-    turn: usize,
-}
-
-impl BatchScratch {
-    /// Learns from a batch and gives its loss.
-    fn learn(
-        &mut self,
-        arch: Arch,
-        member: &mut TeamMember,
-        records: &[PairRecord],
-        rules: UpdateRules,
-        exchange: &Exchange,
-    ) -> f64 {
-        let TeamMember { tables, biases } = member;
-        self.parts.resize(records.len() * tables.share.within.len(), 0.0);
-        self.dots.resize(records.len(), 0.0);
-        kernel::dots(arch, tables, records, &mut self.parts);
-        exchange.add_up(&tables.share, self.turn, &self.parts, &mut self.dots);
-        self.turn += 1;
-        let mut loss = 0.0;
-        for (record, dot) in records.iter().zip(&mut self.dots) {
-            let (word, context) = (record.word as usize, record.context as usize);
-            let error = *dot + biases[word][0] + biases[context][1] - record.log;
-            let weighted = record.weight * error;
-            loss += f64::from(0.5 * weighted * error);
-            let by = rules.bias_step(weighted);
-            biases[word][0] -= by / biases[word][2].sqrt();
-            biases[context][1] -= by / biases[context][3].sqrt();
-            biases[word][2] += by * by;
-            biases[context][3] += by * by;
-            *dot = weighted;
-        }
-        kernel::update(arch, tables, records, &self.dots, rules.step);
-        loss
+/// Learns from a batch and gives its loss.
+fn learn(
+    arch: Arch,
+    member: &mut TeamMember,
+    records: &[PairRecord],
+    rules: UpdateRules,
+    exchange: &Exchange,
+    room: &mut BatchDots,
+) -> f64 {
+    let TeamMember { tables, biases } = member;
+    let dots = room.of(records.len(), &tables.share, exchange, |parts| {
+        kernel::dots(arch, tables, records, parts);
+    });
+    let mut loss = 0.0;
+    for (record, dot) in records.iter().zip(&mut *dots) {
+        let (word, context) = (record.word as usize, record.context as usize);
+        let error = *dot + biases[word][0] + biases[context][1] - record.log;
+        let weighted = record.weight * error;
+        loss += f64::from(0.5 * weighted * error);
+        let by = rules.bias_step(weighted);
+        biases[word][0] -= by / biases[word][2].sqrt();
+        biases[context][1] -= by / biases[context][3].sqrt();
+        biases[word][2] += by * by;
+        biases[context][3] += by * by;
+        *dot = weighted;
     }
+    kernel::update(arch, tables, records, dots, rules.step);
+    loss
 }
 
 impl UpdateRules {
@@ -240,5 +218,6 @@ impl UpdateRules {
 pub(super) fn learn_once(team: &mut GloveTeam, records: &[PairRecord]) -> f64 {
     let exchange = Exchange::new(1, units(team.dim), records.len());
     let rules = team.rules;
-    BatchScratch::default().learn(Arch::new(), &mut team.members[0], records, rules, &exchange)
+    let member = &mut team.members[0];
+    learn(Arch::new(), member, records, rules, &exchange, &mut BatchDots::default())
 }

@@ -152,7 +152,6 @@ impl Word2VecConfig {
     }
 }
 
-/// Both embedding tables, whole.
 #[derive(Clone, Debug, PartialEq)]
 struct Word2VecTables {
     dim: usize,
@@ -262,7 +261,6 @@ pub fn train(
     Ok(Some(TrainedVectors { vectors, losses: header.losses }))
 }
 
-/// A sum of losses over examples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct LossSum {
     loss: f64,

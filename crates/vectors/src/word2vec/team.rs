@@ -8,7 +8,9 @@ use pulp::Arch;
 use super::kernel::{self, ThreadTables};
 use super::windows::{WindowPlan, Windows};
 use super::{LossSum, Word2VecTables};
-use crate::columns::{ColumnMatrix, Exchange, gather, scatter, shares, units};
+use crate::columns::{
+    BatchDots, ColumnMatrix, Exchange, gather, on_threads, scatter, shares, units,
+};
 use crate::watch::Meter;
 
 pub(super) struct ColumnTeam {
@@ -64,19 +66,7 @@ impl ColumnTeam {
             stopping: AtomicBool::new(false),
             meter,
         };
-        let sums = std::thread::scope(|scope| {
-            let spawn = |(thread, tables)| {
-                let shared = &shared;
-                scope.spawn(move || shared.work(thread, tables))
-            };
-            let workers: Vec<_> = self.tables.iter_mut().enumerate().map(spawn).collect();
-            let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<LossSum>>| match worker.join()
-            {
-                Ok(sums) => sums,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            workers.into_iter().map(join).collect::<Vec<_>>()
-        });
+        let sums = on_threads(&mut self.tables, |thread, tables| shared.work(thread, tables));
         if shared.stopping.into_inner() {
             return None;
         }
@@ -107,7 +97,7 @@ impl EpochShared<'_> {
     /// them, each with its own columns. Gives the losses of the blocks that this thread drew.
     fn work(&self, thread: usize, tables: &mut ThreadTables) -> Vec<LossSum> {
         let arch = Arch::new();
-        let mut scratch = BatchScratch::default();
+        let mut room = BatchDots::default();
         let mut sums = Vec::new();
         let (blocks, threads) = (self.windows.blocks(), self.plans.len());
         for first in (0..blocks).step_by(threads) {
@@ -124,7 +114,7 @@ impl EpochShared<'_> {
             }
             for of in 0..threads.min(blocks - first) {
                 let plan = self.plans[of].read().expect("no thread fails");
-                let loss = scratch.learn(arch, tables, &plan, &self.exchange);
+                let loss = learn(arch, tables, &plan, &self.exchange, &mut room);
                 if of == thread {
                     sums.push(LossSum { loss, examples: plan.examples });
                     self.meter.add(plan.words);
@@ -137,37 +127,25 @@ impl EpochShared<'_> {
     }
 }
 
-/// A thread's own room for a batch.
-#[derive(Default)]
-pub(super) struct BatchScratch {
-    parts: Vec<f32>,
-    dots: Vec<f32>,
-    turn: usize,
-}
-
-impl BatchScratch {
-    /// Learns from a block, batch by batch, and gives its loss.
-    pub(super) fn learn(
-        &mut self,
-        arch: Arch,
-        tables: &mut ThreadTables,
-        plan: &WindowPlan,
-        exchange: &Exchange,
-    ) -> f64 {
-        let mut loss = 0.0;
-        let mut start = 0;
-        for &(end, lr) in &plan.batches {
-            let batch = start..end as usize;
-            let targets = &plan.targets[plan.ends(batch.start)[1]..plan.ends(batch.end)[1]];
-            self.parts.resize(targets.len() * tables.share.within.len(), 0.0);
-            self.dots.resize(targets.len(), 0.0);
-            kernel::dots(arch, tables, plan, batch.clone(), &mut self.parts);
-            exchange.add_up(&tables.share, self.turn, &self.parts, &mut self.dots);
-            self.turn += 1;
-            loss += kernel::coefficients(arch, targets, lr, &mut self.dots);
-            kernel::update(arch, tables, plan, batch, &self.dots);
-            start = end as usize;
-        }
-        loss
+/// Learns from a block, batch by batch, and gives its loss.
+pub(super) fn learn(
+    arch: Arch,
+    tables: &mut ThreadTables,
+    plan: &WindowPlan,
+    exchange: &Exchange,
+    room: &mut BatchDots,
+) -> f64 {
+    let mut loss = 0.0;
+    let mut start = 0;
+    for &(end, lr) in &plan.batches {
+        let batch = start..end as usize;
+        let targets = &plan.targets[plan.ends(batch.start)[1]..plan.ends(batch.end)[1]];
+        let dots = room.of(targets.len(), &tables.share, exchange, |parts| {
+            kernel::dots(arch, tables, plan, batch.clone(), parts);
+        });
+        loss += kernel::coefficients(arch, targets, lr, dots);
+        kernel::update(arch, tables, plan, batch, dots);
+        start = end as usize;
     }
+    loss
 }

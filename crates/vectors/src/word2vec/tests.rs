@@ -56,7 +56,8 @@ fn a_batch_does_what_numpy_says() {
         let mut team = ColumnTeam::new(Word2VecTables { dim: case.dim, input, output }, 1);
         let exchange = Exchange::new(1, units(case.dim), 100);
         let tables: &mut ThreadTables = team.first();
-        let loss = team::BatchScratch::default().learn(pulp::Arch::new(), tables, &plan, &exchange);
+        let loss =
+            team::learn(pulp::Arch::new(), tables, &plan, &exchange, &mut BatchDots::default());
         assert!((loss - case.loss).abs() < 1e-5 * case.loss, "{}: {loss}", case.name);
         let Word2VecTables { input, output, .. } = team.model();
         near(&input, &case.end.input, &case.name);

@@ -25,7 +25,6 @@ const TOUCHES: f64 = 8.0;
 /// Marks a positive target.
 pub(super) const TRUE: u32 = 1 << 31;
 
-/// Everything that windows are drawn by.
 pub(super) struct Windows<'a> {
     tokens: &'a [u32],
     /// Where each block begins in the tokens, and the end of the last.
@@ -42,7 +41,6 @@ pub(super) struct Windows<'a> {
     total: u64,
 }
 
-/// The examples of one block.
 #[derive(Default)]
 pub(super) struct WindowPlan {
     /// Rows of the input table.
