@@ -13,7 +13,6 @@ use terms::strangers::{Seat, TimedStream};
 use crate::Placement;
 use crate::secret::{Secret, random};
 
-/// How long a greeting may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest part of one, in bytes.
 const LONGEST: usize = 4 << 10;
@@ -108,7 +107,6 @@ pub(crate) struct Newcomer {
 }
 
 impl Newcomer {
-    /// Asks a stranger who it is.
     pub(crate) fn ask(mut stream: TimedStream, seat: Seat, secret: &Secret) -> io::Result<Self> {
         let own: [u8; NONCE] = random()?;
         write_part(stream.stream(), &own)?;

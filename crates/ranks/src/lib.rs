@@ -35,9 +35,6 @@ pub enum RankError {
     /// The environment or the request makes no sense.
     #[error("{0}")]
     Request(String),
-    /// Ranks did not find each other.
-    #[error("{0}")]
-    NotMet(String),
     /// A rank is gone, or has failed; the message names it.
     #[error("{message}")]
     Lost {
@@ -49,12 +46,9 @@ pub enum RankError {
     /// Rank 0 has come to its end.
     #[error("rank 0 has ended")]
     Over,
-    /// The GPUs could not be joined.
+    /// They did not find each other, do not train the same thing, or their GPUs could not be joined.
     #[error("{0}")]
-    Device(String),
-    /// Ranks that do not train the same thing.
-    #[error("{0}")]
-    Differing(String),
+    Failed(String),
 }
 
 impl Fault for RankError {
@@ -65,7 +59,7 @@ impl Fault for RankError {
 
 impl From<DeviceError> for RankError {
     fn from(error: DeviceError) -> Self {
-        Self::Device(error.to_string())
+        Self::Failed(error.to_string())
     }
 }
 
@@ -122,7 +116,7 @@ impl Ranks {
         let is_gpu = |kind: &Vec<u8>| kind.starts_with(b"cuda");
         if let Some(other) = kinds.iter().position(|kind| is_gpu(kind) != is_gpu(&kinds[0])) {
             let [first, other_kind] = [0, other].map(|rank| String::from_utf8_lossy(&kinds[rank]));
-            return Err(RankError::Differing(format!(
+            return Err(RankError::Failed(format!(
                 "rank 0 computes on {first} and rank {other} on {other_kind}; give all of them a GPU, or none"
             )));
         }

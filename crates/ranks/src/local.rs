@@ -33,7 +33,7 @@ impl LocalRanks {
     pub fn start(count: usize, program: &Path, words: &[OsString]) -> Result<Self, RankError> {
         let failed = |what: &str| {
             let what = what.to_owned();
-            move |error: std::io::Error| RankError::NotMet(format!("cannot {what}: {error}"))
+            move |error: std::io::Error| RankError::Failed(format!("cannot {what}: {error}"))
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .map_err(failed("listen for other ranks"))?;
@@ -64,28 +64,25 @@ impl LocalRanks {
         Ok(this)
     }
 
-    /// That of this process.
     pub(crate) fn placement(&self) -> &Placement {
         &self.placement
     }
 
-    /// What the others were given.
     pub(crate) fn secret(&self) -> Secret {
         self.secret.clone()
     }
 
     /// Where the others will come; given once.
     pub(crate) fn listener(&mut self) -> Result<TcpListener, RankError> {
-        let taken = || RankError::NotMet("these ranks have met already".to_owned());
+        let taken = || RankError::Failed("these ranks have met already".to_owned());
         self.listener.take().ok_or_else(taken)
     }
 
-    /// Whether all still run.
     pub(crate) fn check(&mut self) -> Result<(), RankError> {
         for (rank, child) in (1..).zip(&mut self.children) {
             if let Ok(Some(status)) = child.try_wait() {
                 let message = format!("rank {rank} of this machine has ended at once: {status}");
-                return Err(RankError::NotMet(message));
+                return Err(RankError::Failed(message));
             }
         }
         Ok(())

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use crate::RankError;
 
-/// The variable that holds it.
 pub(crate) const VARIABLE: &str = "ISOGLOSS_RANKS_SECRET";
 /// Or the file: named and locked as a draft of the crate `files` is, so that the next process that writes into the folder
 /// removes it where rank 0 was killed, and a folder with nothing else counts as empty. The end is the digest of the middle.
@@ -47,7 +46,6 @@ pub(crate) fn new_text() -> io::Result<String> {
     Ok(random::<{ DIGITS / 2 }>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Where a rank has the secret from.
 pub(crate) enum SecretSource {
     Known(Secret),
     Folder(PathBuf),
@@ -105,7 +103,7 @@ impl SecretSource {
             Self::Known(secret) => Ok(PublishedSecret { secret: secret.clone(), file: None }),
             Self::Folder(folder) => PublishedSecret::write(folder).map_err(|error| {
                 let place = folder.join(FILE);
-                RankError::NotMet(format!("cannot write {}: {error}", place.display()))
+                RankError::Failed(format!("cannot write {}: {error}", place.display()))
             }),
         }
     }

@@ -33,10 +33,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 /// Who may be at the port at once without having said who it is.
 const STRANGERS: usize = 64;
-/// The largest message, in bytes.
 const LARGEST: u64 = 1 << 34;
 
-/// What a frame is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Frame {
@@ -84,18 +82,15 @@ fn read_frame(stream: &mut TcpStream) -> io::Result<(Frame, Vec<u8>)> {
     }
 }
 
-/// A connection to another rank.
 struct Peer {
     rank: usize,
     writer: Mutex<TcpStream>,
     inbox: Mutex<Receiver<Vec<u8>>>,
 }
 
-/// What the threads of all connections share.
 struct LinkState {
     rank: usize,
     lost: Mutex<Option<RankError>>,
-    /// Whether this rank is about to end.
     leaving: AtomicBool,
     /// Connections that are still read.
     read: AtomicUsize,
@@ -273,7 +268,7 @@ impl TcpLink {
 }
 
 fn unready(error: &io::Error) -> RankError {
-    RankError::NotMet(format!("a connection to another rank cannot be used: {error}"))
+    RankError::Failed(format!("a connection to another rank cannot be used: {error}"))
 }
 
 fn split(mut joined: &[u8], count: usize) -> Result<Vec<Vec<u8>>, RankError> {
@@ -300,7 +295,7 @@ fn numbers(bytes: &[u8], expected: usize, rank: usize) -> Result<Vec<f32>, RankE
 fn out_of_step(rank: usize) -> RankError {
     let message =
         format!("rank {rank} adds up other matrices than this one; give all ranks the same flags");
-    RankError::Differing(message)
+    RankError::Failed(message)
 }
 
 /// Listens where rank 0 is expected, and nowhere else.
@@ -311,7 +306,7 @@ fn listen(placement: &Placement) -> Result<TcpListener, RankError> {
             io::ErrorKind::AddrInUse => "set MASTER_PORT to a free one",
             _ => "set MASTER_ADDR to an address of this machine, where rank 0 is",
         };
-        RankError::NotMet(format!("rank 0 cannot listen at {host}:{port}: {error}; {remedy}"))
+        RankError::Failed(format!("rank 0 cannot listen at {host}:{port}: {error}; {remedy}"))
     };
     let found: Vec<SocketAddr> =
         (host.as_str(), *port).to_socket_addrs().map_err(failed)?.collect();
@@ -359,7 +354,7 @@ fn accept_all(
         if Instant::now() > until {
             let missing = (1..placement.count).filter(|&rank| arrived[rank].is_none());
             let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
-            return Err(RankError::NotMet(format!(
+            return Err(RankError::Failed(format!(
                 "of {} ranks, these have not come to {}:{} within {} s: {}",
                 placement.count,
                 placement.host,
@@ -411,7 +406,7 @@ fn welcome(
     };
     if let Some(reason) = differs {
         let _ = newcomer.answer(Err(&reason), secret);
-        return Err(RankError::Differing(reason));
+        return Err(RankError::Failed(reason));
     }
     if let Some(first) = arrived[rank].as_ref().filter(|first| is_open(&first.stream)) {
         let reason = format!("rank {rank} is taken by {}", first.whereabouts);
@@ -432,23 +427,22 @@ fn is_open(stream: &TcpStream) -> bool {
     }
 }
 
-/// Finds rank 0.
 fn connect(placement: &Placement, secret: &SecretSource) -> Result<Arrival, RankError> {
     let Placement { host, port, rank, .. } = placement;
     let until = Instant::now() + ARRIVAL;
     loop {
         let error = match greet(placement, secret) {
             Ok(Ok(found)) => return Ok(found),
-            Ok(Err(reason)) => return Err(RankError::NotMet(format!("rank 0 says: {reason}"))),
+            Ok(Err(reason)) => return Err(RankError::Failed(format!("rank 0 says: {reason}"))),
             Err(error) => error,
         };
         if let Some(parent) = local::lost_parent() {
-            return Err(RankError::NotMet(format!(
+            return Err(RankError::Failed(format!(
                 "{parent}, which started rank {rank}, has ended"
             )));
         }
         if Instant::now() > until {
-            return Err(RankError::NotMet(format!(
+            return Err(RankError::Failed(format!(
                 "rank {rank} does not reach rank 0 at {host}:{port}: {error}; MASTER_ADDR and MASTER_PORT say where it is"
             )));
         }

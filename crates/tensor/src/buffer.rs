@@ -29,7 +29,6 @@ pub(crate) enum Buffer {
 }
 
 impl Buffer {
-    /// How exactly the numbers are kept.
     pub(crate) fn precision(&self) -> MatrixPrecision {
         match self {
             Self::Host(_) => MatrixPrecision::Full,
@@ -37,7 +36,6 @@ impl Buffer {
         }
     }
 
-    /// The floats, in host memory.
     pub(crate) fn as_slice(&self) -> &[f32] {
         match self {
             Self::Host(buffer) => buffer.as_slice(),
@@ -45,7 +43,6 @@ impl Buffer {
         }
     }
 
-    /// The floats, in host memory, to write.
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
         match self {
             Self::Host(buffer) => buffer.as_mut_slice(),
@@ -125,12 +122,10 @@ impl HostBuffer {
         buffer
     }
 
-    /// The floats.
     pub(crate) fn as_slice(&self) -> &[f32] {
         &bytemuck::cast_slice(&self.lines)[..self.len]
     }
 
-    /// The floats, to write.
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::cpu::Cpu;
 use crate::cuda::{Cuda, DeviceFault};
-use crate::kernels::{GramSum, Kernels, MatrixPrecision, Transpose};
+use crate::kernels::{GramSum, Kernels, MatrixPrecision};
 use crate::value::{Indices, Tensor};
 
 /// Why a device cannot be used. Messages name no flags: [`terms::Fault::key`] says which key is to blame,
@@ -132,7 +132,6 @@ impl Device {
         self.kernels.is_gpu()
     }
 
-    /// A device of these kernels.
     pub(crate) fn of(kernels: Arc<dyn Kernels>) -> Self {
         Self { kernels, obstacle: None }
     }
@@ -198,18 +197,7 @@ impl Device {
     pub fn matmul(&self, a: &Tensor, b: &Tensor) -> Tensor {
         assert_eq!(a.cols(), b.rows(), "shapes of a matmul");
         let mut y = self.empty(a.rows(), b.cols());
-        self.kernels.matmul(a, b, Transpose::Neither, &mut y);
-        y
-    }
-
-    /// `a · bᵀ`, of full precision. Two matrices of full precision are multiplied in `f32`.
-    ///
-    /// # Shapes
-    /// `a`: rows x inner; `b`: cols x inner; result: rows x cols.
-    pub fn matmul_transposed(&self, a: &Tensor, b: &Tensor) -> Tensor {
-        assert_eq!(a.cols(), b.cols(), "shapes of a matmul");
-        let mut y = self.empty(a.rows(), b.rows());
-        self.kernels.matmul(a, b, Transpose::Right, &mut y);
+        self.kernels.matmul(a, b, &mut y);
         y
     }
 
@@ -306,7 +294,6 @@ mod tests {
         let device = Device::cpu(2).unwrap();
         let (a, b) = (device.tensor(1, 2, &[1., 2.]), device.tensor(2, 2, &[3., 4., 5., 6.]));
         assert_eq!(device.matmul(&a, &b).to_vec(), [13., 16.]);
-        assert_eq!(device.matmul_transposed(&a, &b).to_vec(), [11., 17.]);
         let shifted = device.add_rows(&b, &a, &vec![0, 0].into(), &[2.0]);
         assert_eq!(shifted.to_vec(), [5., 8., 7., 10.]);
         let both = device.add_rows(&b, &a, &vec![0, 0].into(), &[2.0, 0.0]);

@@ -369,15 +369,6 @@ impl GramSum {
     }
 }
 
-/// Which factor of a matmul is transposed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transpose {
-    /// `a · b`.
-    Neither,
-    /// `a · bᵀ`.
-    Right,
-}
-
 /// Devices of several processes (ranks) that add up matrices among themselves.
 pub trait DeviceGroup: Send + Sync {
     /// What joins them, in words.
@@ -429,9 +420,9 @@ pub trait RowKernels {
 
 /// Affine maps and other matmuls.
 pub trait LinearKernels {
-    /// `y = a · b` or `a · bᵀ`. Two matrices of full precision are multiplied in `f32`, not TF32; where
+    /// `y = a · b`. Two matrices of full precision are multiplied in `f32`, not TF32; where
     /// either is of the working precision, both are rounded to it and sums are `f32`.
-    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor);
+    fn matmul(&self, a: &Tensor, b: &Tensor, y: &mut Tensor);
 
     /// `sum += aᵀ · b`, both of one precision: the matmul in `f32` (of bf16 numbers where the precision
     /// is the working one), the sum over calls in `f64`.

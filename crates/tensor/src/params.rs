@@ -18,7 +18,6 @@ impl ParamId {
     }
 }
 
-/// One weight matrix.
 struct Param {
     name: String,
     value: Tensor,

@@ -8,7 +8,6 @@
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 
-/// Rounds of Philox.
 const ROUNDS: usize = 7;
 /// Numbers computed side by side, so that the compiler uses the widest registers there are.
 const LANES: usize = 16;

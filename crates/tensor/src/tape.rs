@@ -119,7 +119,6 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// The backward pass of one operation.
     fn visit(&mut self, node: RecordedOp) {
         node.operation.backward(self);
         for slot in &mut self.slots[node.outputs] {
@@ -179,7 +178,6 @@ impl<'a> Tape<'a> {
         self.learning() && self.params.trainable(param)
     }
 
-    /// Adds a value.
     pub(crate) fn push(&mut self, value: Tensor, wanted: bool) -> Var {
         self.slots.push(TapeSlot {
             value: Some(value),
@@ -216,7 +214,6 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Puts a taken value back.
     pub(crate) fn put_value(&mut self, var: Var, value: Tensor) {
         self.slots[var.0].value = Some(value);
     }
@@ -239,7 +236,6 @@ impl<'a> Tape<'a> {
         write(&self.device, self.params, Grad { tensor, accumulate });
     }
 
-    /// Adds to the gradient of an input.
     pub(crate) fn give_grad(&mut self, var: Var, grad: Tensor) {
         if !self.wants(var) {
             return;

@@ -121,36 +121,24 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// Numbers that a device is still copying to this process.
-pub(crate) trait PendingCopy: Send {
-    /// Waits for them.
-    fn read(self: Box<Self>) -> Vec<f32>;
-}
-
 /// Numbers of a device that may still be under way.
-pub struct DeferredRead(ReadState);
-
-enum ReadState {
-    Done(Vec<f32>),
-    Pending(Box<dyn PendingCopy>),
-}
+pub struct DeferredRead(Box<dyn FnOnce() -> Vec<f32> + Send>);
 
 impl DeferredRead {
     /// The elements of these matrices, read now.
     pub(crate) fn done(matrices: &[&Tensor]) -> Self {
-        Self(ReadState::Done(matrices.iter().flat_map(|x| x.to_vec()).collect()))
+        let numbers = matrices.iter().flat_map(|x| x.to_vec()).collect();
+        Self(Box::new(|| numbers))
     }
 
-    pub(crate) fn pending(copy: impl PendingCopy + 'static) -> Self {
-        Self(ReadState::Pending(Box::new(copy)))
+    /// What `wait` gives, which is called once at most.
+    pub(crate) fn pending(wait: impl FnOnce() -> Vec<f32> + Send + 'static) -> Self {
+        Self(Box::new(wait))
     }
 
     /// Waits for them.
     pub fn read(self) -> Vec<f32> {
-        match self.0 {
-            ReadState::Done(numbers) => numbers,
-            ReadState::Pending(copy) => copy.read(),
-        }
+        (self.0)()
     }
 }
 

@@ -230,7 +230,6 @@ impl Adam {
         })
     }
 
-    /// How far each parameter has come.
     pub(crate) fn progress(&self) -> AdamProgress {
         let one = |moments: &Option<Moments>| {
             moments.as_ref().map(|moments| (moments.updates, moments.group))

@@ -11,7 +11,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use files::At;
 
-/// A file of events under way.
 pub(crate) struct Events {
     path: PathBuf,
     file: File,
@@ -34,7 +33,6 @@ impl Events {
         Ok(events)
     }
 
-    /// Writes numbers by their names.
     pub(crate) fn write(&mut self, step: u64, values: &[(String, f64)]) -> files::Result<()> {
         self.append(&record(&event(now(), step, 5, &summary(values))))
     }

@@ -2,6 +2,7 @@
 //! a run resumes to the bit.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,17 +40,8 @@ pub enum TrainError {
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// A checkpoint is of a run with other settings.
-    #[error(
-        "the checkpoint was made with {key} = {saved}, this run has {asked}; resume with the same settings"
-    )]
-    OtherRun {
-        /// What differs.
-        key: &'static str,
-        /// In the checkpoint.
-        saved: String,
-        /// Here.
-        asked: String,
-    },
+    #[error("{0}; resume with the same settings")]
+    OtherRun(String),
     /// The ranks that train together cannot go on.
     #[error(transparent)]
     Ranks(#[from] RankError),
@@ -400,8 +392,9 @@ fn difference(saved: &serde_json::Value, asked: &serde_json::Value) -> (String, 
     (both.0.join(", "), both.1.join(", "))
 }
 
-fn other(key: &'static str, saved: impl ToString, asked: impl ToString) -> TrainError {
-    TrainError::OtherRun { key, saved: saved.to_string(), asked: asked.to_string() }
+fn other(key: &str, saved: impl Display, asked: impl Display) -> TrainError {
+    let differs = format!("the checkpoint was made with {key} = {saved}, this run has {asked}");
+    TrainError::OtherRun(differs)
 }
 
 #[cfg(test)]

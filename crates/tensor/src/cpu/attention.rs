@@ -36,7 +36,6 @@ struct AttentionHead<'s> {
     keys: Range<usize>,
 }
 
-/// Scores of one query.
 struct ScoreRow {
     /// The keys that it sees, counted from the first that its block sees.
     seen: Range<usize>,
@@ -354,7 +353,6 @@ impl AttentionKernels for Cpu {
 
 /// A row of attention weights in the backward pass.
 struct SoftmaxRow {
-    /// The logsumexp of its scores.
     lse: f32,
     /// The dot product of the output with its gradient.
     delta: f32,

@@ -27,7 +27,6 @@ const PAIRS: usize = 768;
 /// Added to the pairs of a row, so that the rows of a tile do not fall onto the same lines of the first cache.
 const ROW_PADDING: usize = 16;
 
-/// The sums of a tile.
 type TileSums = [[f32; TILE_COLS]; TILE_ROWS];
 
 /// The instructions, on a processor that has them.

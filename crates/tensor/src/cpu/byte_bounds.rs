@@ -248,7 +248,6 @@ mod vnni {
         solution
     }
 
-    /// Rounds the parts of some families.
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     fn tile(search: &TokenSearch<'_>, families: &[Family], words: &mut [i32]) -> Tile {
         let dim = search.dim;
@@ -467,7 +466,6 @@ mod vnni {
             }
         }
 
-        /// A score, in `f32`.
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
         fn score(&self, row: usize, id: usize) -> f32 {
             let TokenSearch { hidden, table, bias, dim, .. } = *self.search;

@@ -107,7 +107,6 @@ struct Sinks<'a> {
 }
 
 impl LogitChunk<'_> {
-    /// Some rows of the table.
     fn entries(&self, range: &Range<usize>) -> MatrixView<'_> {
         let dim = self.softmax.table.cols();
         let entries = &self.softmax.table.as_slice()[range.start * dim..range.end * dim];

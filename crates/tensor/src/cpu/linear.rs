@@ -11,21 +11,17 @@ use super::math::{elu, elu_derivative, gelu, gelu_tanh, relu, relu_derivative, s
 use super::matmul::{MatrixView, MatrixViewMut, Write, multiply_parallel, transpose};
 use super::{Cpu, TASK, rows, task_rows};
 use crate::dispatch;
-use crate::kernels::{Activation, Grad, GramSum, LinearForward, LinearKernels, Transpose};
+use crate::kernels::{Activation, Grad, GramSum, LinearForward, LinearKernels};
 use crate::value::Tensor;
 
 impl LinearKernels for Cpu {
-    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+    fn matmul(&self, a: &Tensor, b: &Tensor, y: &mut Tensor) {
         self.threads.install(|| {
-            let right = match transpose {
-                Transpose::Neither => MatrixView::of(b),
-                Transpose::Right => MatrixView::of(b).t(),
-            };
             multiply_parallel(
                 &MatrixViewMut::of(y),
                 Write::Overwrite,
                 MatrixView::of(a),
-                right,
+                MatrixView::of(b),
                 |_, _| {},
             );
         });

@@ -42,7 +42,6 @@ pub(super) fn gelu_tanh(x: f32) -> (f32, f32) {
     (x * s, s + x * s * (1.0 - s) * inner)
 }
 
-/// SiLU and its derivative.
 #[inline(always)]
 pub(super) fn silu(x: f32) -> (f32, f32) {
     let s = sigmoid(x);

@@ -46,12 +46,10 @@ impl<'a> MatrixView<'a> {
         Self { data, rows, cols, row_stride: stride, col_stride: 1 }
     }
 
-    /// A whole tensor.
     pub(super) fn of(tensor: &'a Tensor) -> Self {
         Self::new(tensor.as_slice(), tensor.rows(), tensor.cols(), tensor.cols())
     }
 
-    /// Rows and columns.
     pub(super) fn shape(self) -> (usize, usize) {
         (self.rows, self.cols)
     }
@@ -62,12 +60,10 @@ impl<'a> MatrixView<'a> {
         &self.data[row * self.row_stride..][..self.cols]
     }
 
-    /// Some of the rows.
     pub(super) fn rows(self, rows: Range<usize>) -> Self {
         self.t().cols(rows).t()
     }
 
-    /// Some of the columns.
     pub(super) fn cols(self, cols: Range<usize>) -> Self {
         assert!(cols.start <= cols.end && cols.end <= self.cols);
         Self { data: &self.data[cols.start * self.col_stride..], cols: cols.len(), ..self }
@@ -107,13 +103,11 @@ impl<'a> MatrixViewMut<'a> {
         Self { data: data.as_mut_ptr(), rows, cols, stride, whole: PhantomData }
     }
 
-    /// A whole tensor.
     pub(super) fn of(tensor: &'a mut Tensor) -> Self {
         let (rows, cols) = tensor.shape();
         Self::new(tensor.as_mut_slice(), rows, cols, cols)
     }
 
-    /// Rows and columns.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.rows, self.cols)
     }
@@ -134,7 +128,6 @@ impl<'a> MatrixViewMut<'a> {
         }
     }
 
-    /// Sets every element.
     pub(super) fn fill(&mut self, value: f32) {
         for row in 0..self.rows {
             // SAFETY: the matrix is borrowed mutably, and one segment is live at a time.
@@ -164,9 +157,7 @@ impl<'a> MatrixViewMut<'a> {
 /// What happens to the elements that a matmul is written over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Write {
-    /// They are lost.
     Overwrite,
-    /// The result is added to them.
     Add,
 }
 

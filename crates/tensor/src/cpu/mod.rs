@@ -37,7 +37,6 @@ const TASK: usize = 1 << 14;
 /// More threads than any machine has; starting them one by one would take for ever.
 const MOST_THREADS: usize = 4096;
 
-/// The CPU that this program runs on.
 pub(crate) struct Cpu {
     threads: ThreadPool,
     arch: Arch,
@@ -75,7 +74,6 @@ impl Cpu {
     }
 }
 
-/// Rows in a task.
 fn task_rows(cols: usize) -> usize {
     (TASK / cols.max(1)).max(1)
 }

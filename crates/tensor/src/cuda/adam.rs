@@ -42,7 +42,6 @@ struct AdamChunk {
 #[derive(Default)]
 pub(super) struct AdamChunks(Mutex<Option<ChunkList>>);
 
-/// A list of chunks on the device.
 struct ChunkList {
     /// The sizes of the matrices that it is of.
     sizes: Vec<usize>,

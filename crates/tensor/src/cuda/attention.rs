@@ -72,7 +72,6 @@ fn program(width: usize) -> Program {
     Program::Attention { head: head(width), whole: width.is_multiple_of(8) }
 }
 
-/// The program that an encoder will need.
 pub(super) fn expected(cuda: &Cuda, shape: ExpectedShape) -> Program {
     let ExpectedShape { dim, heads, length, .. } = shape;
     let groups = warpgroups_for(cuda, dim, heads, length);

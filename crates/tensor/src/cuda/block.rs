@@ -93,7 +93,6 @@ impl DeviceBlock {
         }
     }
 
-    /// Overwrites the numbers from this process's memory.
     pub(crate) fn write(&mut self, elements: &[f32]) {
         assert_eq!(elements.len(), self.len, "as many elements as the matrix has");
         let pointer = self.pointer_mut();

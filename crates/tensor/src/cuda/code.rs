@@ -26,28 +26,31 @@ use crate::kernels::Activation;
 /// A file of kernels, and what is fixed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Program {
-    /// Element by element.
     Elements,
     /// Sums over rows.
     Sums,
-    /// An activation and its derivative.
     Activation(Activation),
     /// Gathering and scattering.
     Rows,
-    /// Cross-entropy.
     Softmax,
-    /// Task heads.
     Heads,
-    /// Adam.
     Adam,
     /// The best of many scores.
     Search,
     /// LayerNorm of rows of `slabs` times 32 times `lanes` columns at most.
-    Norm { lanes: usize, slabs: usize },
+    Norm {
+        lanes: usize,
+        slabs: usize,
+    },
     /// Attention with heads of that many columns at most; whether heads are multiples of eight.
-    Attention { head: usize, whole: bool },
+    Attention {
+        head: usize,
+        whole: bool,
+    },
     /// Attention with heads of 64 on Hopper, with so many warpgroups in the backward pass.
-    Hopper { groups: usize },
+    Hopper {
+        groups: usize,
+    },
     /// Attention in plain loops, which the other two are compared with.
     #[cfg(test)]
     AttentionReference,
@@ -98,7 +101,6 @@ impl Program {
     }
 }
 
-/// What `activation.cu` calls an activation.
 fn activation_name(activation: Activation) -> &'static str {
     match activation {
         Activation::None => unreachable!("the identity has no kernel"),
@@ -110,7 +112,6 @@ fn activation_name(activation: Activation) -> &'static str {
     }
 }
 
-/// Compiled kernels by name.
 #[derive(Default)]
 pub(super) struct Code {
     functions: Mutex<HashMap<(Program, &'static str), Function>>,
@@ -233,7 +234,6 @@ impl Compilation {
         fs::read(self.path.as_ref()?).ok()
     }
 
-    /// Compiles, and keeps what comes of it.
     fn compile(&self) -> Binary {
         let binary = compile(&self.source, &self.arch)?;
         if let Some(path) = &self.path {

@@ -25,11 +25,9 @@ use crate::device::DeviceError;
 /// The unit in which memory is taken.
 const LINE: usize = 512;
 
-/// A GPU that is ready to work.
 pub(super) struct Context {
     context: CUcontext,
     pub(super) stream: CUstream,
-    /// What the maker calls it.
     pub(super) name: String,
     /// Compute capability, such as (9, 0).
     pub(super) capability: (i32, i32),

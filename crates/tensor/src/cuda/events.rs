@@ -17,13 +17,11 @@ pub(super) struct Event(CUevent);
 unsafe impl Send for Event {}
 
 impl Event {
-    /// Marks where the stream is now.
     pub(super) fn mark(&self, stream: CUstream) {
         // SAFETY: event and stream live as long as the process.
         must(unsafe { result::event::record(self.0, stream) }, "marking a point");
     }
 
-    /// A new one.
     pub(super) fn new() -> Self {
         let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING;
         Self(must(result::event::create(flags), "making an event"))
@@ -35,13 +33,11 @@ impl Event {
         must(unsafe { sys::cuStreamWaitEvent(stream, self.0, 0) }.result(), "ordering two streams");
     }
 
-    /// Waits until the mark is reached.
     pub(super) fn wait(&self) {
         // SAFETY: as above.
         must(unsafe { sys::cuEventSynchronize(self.0) }.result(), "waiting for a point");
     }
 
-    /// Whether the mark is reached.
     pub(super) fn is_reached(&self) -> bool {
         // SAFETY: as above.
         unsafe { sys::cuEventQuery(self.0) == CUresult::CUDA_SUCCESS }

@@ -24,7 +24,6 @@ const WARM_UP: u32 = 2;
 /// Graphs that may be made anew, because kernels changed, before recording is given up.
 const MOST_ANEW: u32 = 16;
 
-/// What is recorded and what was.
 #[derive(Default)]
 pub(super) struct Recorder(Mutex<State>);
 

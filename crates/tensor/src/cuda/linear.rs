@@ -7,9 +7,7 @@ use super::rows::clear;
 use super::{
     Cuda, DeviceMemory, Matmul, Operand, Program, STRIPS, THREADS, at, block, lanes, launch, to,
 };
-use crate::kernels::{
-    Activation, Grad, GramSum, LinearForward, LinearKernels, MatrixPrecision, Transpose,
-};
+use crate::kernels::{Activation, Grad, GramSum, LinearForward, LinearKernels, MatrixPrecision};
 use crate::value::Tensor;
 
 /// A matrix as an operand in the working precision: its rounded copy, where it is of full precision.
@@ -112,13 +110,9 @@ pub(super) fn sum_partials(
 }
 
 impl LinearKernels for Cuda {
-    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+    fn matmul(&self, a: &Tensor, b: &Tensor, y: &mut Tensor) {
         let [left, right] = operands(self, a, b);
-        let (right, cols) = match transpose {
-            Transpose::Neither => (right, b.cols()),
-            Transpose::Right => (transposed(right), b.rows()),
-        };
-        let size = [a.rows(), cols, a.cols()];
+        let size = [a.rows(), b.cols(), a.cols()];
         let out = result(y);
         self.blas.run(&Matmul { left, right, out, size, accumulate: false, bias: None });
     }

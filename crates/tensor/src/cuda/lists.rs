@@ -20,7 +20,6 @@ pub(super) struct IndexCopy {
     inverse: OnceLock<InverseList>,
 }
 
-/// A list inverted.
 pub(super) struct InverseList {
     /// All sources, by the row that they go to.
     pub(super) order: SentList,

@@ -25,14 +25,12 @@ const WORKSPACE: usize = 64 << 20;
 /// dropped and made again in every epoch.
 const MOST_PLANS: usize = 1 << 16;
 
-/// A matrix as it lies in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand {
     pub(super) pointer: CUdeviceptr,
     pub(super) precision: MatrixPrecision,
     /// Elements from one row to the next.
     pub(super) pitch: usize,
-    /// Whether the matmul reads it transposed.
     pub(super) transposed: bool,
 }
 
@@ -48,7 +46,6 @@ pub(super) struct Matmul {
     pub(super) bias: Option<CUdeviceptr>,
 }
 
-/// What a plan depends on.
 #[derive(PartialEq, Eq, Hash)]
 struct MatmulShape {
     operands: [(MatrixPrecision, usize, bool, u32); 3],
@@ -72,7 +69,6 @@ unsafe impl Send for MatmulPlan {}
 static ALGORITHMS: LazyLock<Mutex<HashMap<MatmulShape, sys::cublasLtMatmulAlgo_t>>> =
     LazyLock::new(Mutex::default);
 
-/// The library.
 pub(super) struct CublasLt {
     handle: sys::cublasLtHandle_t,
     context: Arc<Context>,

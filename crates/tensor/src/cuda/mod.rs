@@ -77,7 +77,6 @@ macro_rules! launch {
 }
 use launch;
 
-/// A GPU.
 pub(crate) struct Cuda {
     context: Arc<Context>,
     code: Code,
@@ -114,7 +113,6 @@ impl From<Dropout> for Drops {
 }
 
 impl Cuda {
-    /// Opens the GPU of this number.
     pub(crate) fn new(number: usize) -> Result<Self, DeviceError> {
         libraries::find()?;
         let context = Context::open(number)?;
@@ -239,7 +237,8 @@ impl Kernels for Cuda {
             (at(x), x.len())
         };
         let parts: Vec<_> = matrices.iter().map(part).collect();
-        DeferredRead::pending(self.context.receive(&parts))
+        let numbers = self.context.receive(&parts);
+        DeferredRead::pending(|| numbers.read())
     }
 
     fn group_id(&self) -> Result<Option<Vec<u8>>, DeviceError> {

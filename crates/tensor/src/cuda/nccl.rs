@@ -22,12 +22,10 @@ use crate::device::DeviceError;
 use crate::kernels::{DeviceGroup, MatrixPrecision};
 use crate::value::Tensor;
 
-/// `ncclUniqueId`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct UniqueId([u8; 128]);
 
-/// `ncclComm_t`.
 type Communicator = *mut c_void;
 /// `ncclFloat32`.
 const FLOAT32: c_int = 7;
@@ -107,7 +105,6 @@ impl Functions {
     }
 }
 
-/// What rank 0 hands to the others.
 pub(super) fn unique_id() -> Result<Vec<u8>, DeviceError> {
     let functions = Functions::get()?;
     let mut id = UniqueId([0; 128]);
@@ -123,9 +120,7 @@ pub(super) struct NcclGroup {
     functions: &'static Functions,
     communicator: Communicator,
     stream: CUstream,
-    /// Gradients are complete.
     complete: Event,
-    /// Sums are.
     summed: Event,
 }
 

@@ -144,7 +144,6 @@ struct Scoring {
 }
 
 impl Scoring {
-    /// The scores as they are.
     const DOT: Self =
         Self { of_rows: 0, of_cols: 0, kind: RuleKind::Dot, least: 0.0, seed: 0, bound: u32::MAX };
 

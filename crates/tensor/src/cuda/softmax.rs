@@ -54,7 +54,6 @@ pub(super) fn sum_losses(cuda: &Cuda, losses: u64, rows: usize, add: bool, score
     );
 }
 
-/// Some rows.
 struct LogitRows<'a> {
     softmax: &'a TiedSoftmax<'a>,
     cuda: &'a Cuda,

@@ -17,7 +17,6 @@ use super::events::{Event, EventPool};
 use super::fault::must;
 use super::lock;
 use crate::device::DeviceError;
-use crate::value::PendingCopy;
 
 /// Half of the page-locked memory through which numbers travel to the GPU.
 const HALF: usize = 16 << 20;
@@ -239,15 +238,15 @@ impl Drop for SentList {
     }
 }
 
-/// Numbers that are coming back.
 pub(super) struct PendingNumbers {
     page: Option<(PinnedPage, Event)>,
     count: usize,
     context: Arc<Context>,
 }
 
-impl PendingCopy for PendingNumbers {
-    fn read(mut self: Box<Self>) -> Vec<f32> {
+impl PendingNumbers {
+    /// Waits for them.
+    pub(super) fn read(mut self) -> Vec<f32> {
         let (page, event) = self.page.take().expect("a page is given back once");
         self.context.prepare();
         event.wait();
@@ -256,9 +255,7 @@ impl PendingCopy for PendingNumbers {
         self.give_back(page, event);
         numbers
     }
-}
 
-impl PendingNumbers {
     fn give_back(&self, page: PinnedPage, event: Event) {
         self.context.transfer.events.give_back(event);
         lock(&self.context.transfer.pages).push(page);

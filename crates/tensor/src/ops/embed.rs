@@ -17,7 +17,6 @@ struct Embed {
     norm: Option<Normed>,
 }
 
-/// What the backward pass of LayerNorm needs.
 struct Normed {
     norm: Norm,
     /// The embeddings before it: rows x dim.

@@ -15,7 +15,6 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Its weights.
     fn params(&self) -> impl Iterator<Item = ParamId> + use<> {
         std::iter::once(self.weight).chain(self.bias)
     }

@@ -31,7 +31,6 @@ impl Norm {
         NormWeights { kind: self.kind, gamma, beta, epsilon: self.epsilon }
     }
 
-    /// Its weights.
     pub(crate) fn params(&self) -> impl Iterator<Item = ParamId> + use<> {
         std::iter::once(self.gamma).chain(self.beta)
     }

@@ -8,7 +8,6 @@ use crate::random::{Draws, Key};
 use crate::tape::{Mode, Tape, Var};
 use crate::value::Tensor;
 
-/// A host copy of an input.
 #[derive(Clone)]
 pub(crate) struct Values {
     cols: usize,
@@ -16,25 +15,21 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// All elements, row after row.
     pub(crate) fn elements(&self) -> &[f32] {
         &self.elements
     }
 
-    /// Some rows, by their numbers.
     pub(crate) fn choose(&self, rows: &[u32]) -> Self {
         let row = |&row: &u32| &self.elements[row as usize * self.cols..][..self.cols];
         Self { cols: self.cols, elements: rows.iter().flat_map(row).copied().collect() }
     }
 
-    /// Some of the rows.
     pub(crate) fn rows(&self, rows: Range<usize>) -> Self {
         let elements = self.elements[rows.start * self.cols..rows.end * self.cols].to_vec();
         Self { cols: self.cols, elements }
     }
 }
 
-/// How a check is made.
 pub(crate) struct GradCheck {
     /// How far to move an element to each side.
     pub(crate) step: f32,
@@ -89,7 +84,6 @@ impl GradRig {
         &mut self.params
     }
 
-    /// The result of an operation when evaluating.
     pub(crate) fn forward(
         &mut self,
         inputs: &[Values],

@@ -219,7 +219,8 @@ impl PretrainConfig {
     pub fn read(folder: &Path) -> Result<Self, PretrainError> {
         let path = folder.join(Self::FILE);
         if !path.is_file() {
-            return Err(PretrainError::Nothing(folder.to_owned()));
+            let reason = format!("{} holds no run to resume; begin one", folder.display());
+            return Err(terms::Error::usage(reason).into());
         }
         let text = fs::read_to_string(&path).at(&path, "read")?;
         if !files::sealed::is_sound_toml(&text) {
@@ -233,12 +234,15 @@ impl PretrainConfig {
             ConfigError::new(path.display().to_string(), error.to_string())
         })?;
         if table.contains_key("task") {
-            return Err(PretrainError::OtherKind(folder.to_owned()));
+            let folder = folder.display();
+            let reason = format!(
+                "{folder} is a run of transfer; resume it with: isogloss transfer --resume --out {folder}"
+            );
+            return Err(terms::Error::usage(reason).into());
         }
         Ok(Self::from_table(table)?)
     }
 
-    /// Its file in a run's folder.
     pub(super) const FILE: &str = "config.toml";
 
     /// The configuration as a file.
@@ -309,11 +313,6 @@ impl PretrainConfig {
     /// Whether a checkpoint is saved after this update.
     pub(super) fn is_checkpoint_due(&self, step: u64) -> bool {
         step.is_multiple_of(self.checkpoint_every)
-    }
-
-    /// Whether one is saved at the end of a process that has trained from one step to another.
-    pub(super) fn is_checkpoint_due_at_end(&self, first: u64, last: u64) -> bool {
-        last > first && !self.is_checkpoint_due(last)
     }
 
     /// Whether the model that the run begins with is given this language.
@@ -437,7 +436,6 @@ impl PretrainConfig {
         Ok(())
     }
 
-    /// Whether rows of tokens fit the encoder.
     fn check_shapes(&self) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
         self.check_window()?;

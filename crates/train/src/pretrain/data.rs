@@ -238,7 +238,6 @@ pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
     texts.into_iter().try_for_each(|(language, files)| TextSource::new(language, files).map(drop))
 }
 
-/// The text of each language.
 pub(super) fn corpora(
     config: &PretrainConfig,
     preparers: Vec<Preparer>,

@@ -45,7 +45,6 @@ pub(crate) struct Probe {
     pub(crate) sides: [ProbeSide; 2],
 }
 
-/// The sentences of one language.
 pub(crate) struct ProbeSide {
     language: usize,
     /// Vocabulary ids, special tokens included.
@@ -83,7 +82,6 @@ impl ProbeRetrieval {
 }
 
 impl Probe {
-    /// Reads the two files.
     pub(crate) fn read(config: &ProbeConfig, data: &RunData, longest: usize) -> text::Result<Self> {
         let first = side(&config.languages[0], &config.files[0], data, longest)?;
         let second = side(&config.languages[1], &config.files[1], data, longest)?;
@@ -141,7 +139,6 @@ impl ProbeSide {
     }
 }
 
-/// Reads the sentences of one language.
 fn side(language: &str, file: &Path, data: &RunData, longest: usize) -> text::Result<ProbeSide> {
     let mut reader = data.vocabulary.reader(language, longest)?;
     let source = TextSource::new(language, &[file.display().to_string()])?;

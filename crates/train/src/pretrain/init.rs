@@ -96,12 +96,7 @@ impl AddedSubwords {
             let remedy = "restore the file, or begin the run anew";
             PretrainError::Input(text::Error::file(&path, reason, remedy))
         };
-        let mut value: serde_json::Value =
-            serde_json::from_str(&text).map_err(|error| altered(error.to_string()))?;
-        if !files::sealed::open_json(&mut value) {
-            return Err(altered(files::sealed::ALTERED.to_owned()));
-        }
-        serde_json::from_value(value).map_err(|error| altered(error.to_string()))
+        files::sealed::read_json(&text).map_err(altered)
     }
 
     /// The known subwords that a new one consists of.
@@ -172,7 +167,6 @@ fn known_vocabulary(
     Ok(vocabulary.counting(&corpora, &mut |_, _| {})?.0)
 }
 
-/// Learns the subwords of a new language.
 fn add_language(
     config: &PretrainConfig,
     vocabulary: &Vocabulary,

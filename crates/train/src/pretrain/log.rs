@@ -45,7 +45,6 @@ impl LossLog {
         Self { sums: vec![(0.0, 0); languages], ..Self::default() }
     }
 
-    /// How many languages it adds up.
     pub(crate) fn languages(&self) -> usize {
         self.sums.len()
     }

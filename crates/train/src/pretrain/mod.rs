@@ -58,7 +58,7 @@ pub enum PretrainError {
     /// The configuration makes no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Text or arrays could not be read, or what was saved while training not be written.
+    /// Text or arrays could not be read, what was saved while training not be written, or the folder holds no such run.
     #[error(transparent)]
     Input(#[from] terms::Error),
     /// Training failed.
@@ -91,23 +91,11 @@ pub enum PretrainError {
         "{0} holds another run, without a checkpoint yet; resume it, replace it by force, or name another folder"
     )]
     Unstarted(PathBuf),
-    /// The folder holds a run of another kind.
-    #[error("{0} is a run of transfer; resume it with: isogloss transfer --resume --out {0}")]
-    OtherKind(PathBuf),
     /// The files of a run are not where its configuration says.
     #[error(
         "{0}; paths in config.toml are relative to where the run was begun: resume it from there"
     )]
     Elsewhere(text::Error),
-    /// The text is not what the run began with.
-    #[error(
-        "{0} began with other text: a file was changed, or a pattern matches other files now; restore the \
-         text, or begin another run"
-    )]
-    OtherText(PathBuf),
-    /// There is nothing to resume.
-    #[error("{0} holds no run to resume; begin one")]
-    Nothing(PathBuf),
     /// A file of the run could not be put in its place, or another process works in the folder.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -135,11 +123,9 @@ impl Fault for PretrainError {
             PretrainError::Train(error) => error.is_usage(),
             PretrainError::Files(error) => error.is_usage(),
             PretrainError::Ranks(error) => error.is_usage(),
-            PretrainError::Config(_)
-            | PretrainError::Occupied(_)
-            | PretrainError::Unstarted(_)
-            | PretrainError::OtherKind(_)
-            | PretrainError::Nothing(_) => true,
+            PretrainError::Config(_) | PretrainError::Occupied(_) | PretrainError::Unstarted(_) => {
+                true
+            }
             _ => false,
         }
     }
@@ -154,7 +140,6 @@ impl Fault for PretrainError {
     }
 }
 
-/// What a run that diverged has left.
 fn of_checkpoint(checkpoint: Option<u64>) -> String {
     match checkpoint {
         None => "There is no checkpoint yet, so that nothing of use is lost.".to_owned(),

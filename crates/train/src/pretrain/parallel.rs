@@ -55,7 +55,6 @@ fn sizes(micro_batches: &[(Batch, MaskedTokens)]) -> Vec<MicroBatchSize> {
     micro_batches.iter().map(size).collect()
 }
 
-/// What a rank says before an update.
 #[derive(Serialize, Deserialize)]
 struct StepMessage {
     stop: bool,
@@ -94,7 +93,7 @@ fn gather<T: for<'a> Deserialize<'a>>(
     let parse = |(rank, message): (usize, Vec<u8>)| {
         serde_json::from_slice(&message).map_err(|_| {
             let message = format!("rank {rank} says what this version does not understand");
-            RankError::Differing(message).into()
+            RankError::Failed(message).into()
         })
     };
     ranks.gather(message)?.into_iter().enumerate().map(parse).collect()
@@ -135,7 +134,7 @@ pub(super) fn join(ranks: &Arc<Ranks>, trainer: &mut Trainer) -> Result<String, 
         let message = format!(
             "rank {other} has begun with other weights than rank 0: is its folder of the run the same?"
         );
-        return Err(RankError::Differing(message).into());
+        return Err(RankError::Failed(message).into());
     }
     trainer.share(Arc::clone(ranks));
     Ok(joined)
@@ -162,7 +161,7 @@ fn follow_to_the_end(
 ) -> Result<(), PretrainError> {
     let config = ranks.gather(&[])?.swap_remove(0);
     let table: Table = String::from_utf8_lossy(&config).parse().map_err(|_| {
-        RankError::Differing("rank 0 has a configuration that cannot be read".to_owned())
+        RankError::Failed("rank 0 has a configuration that cannot be read".to_owned())
     })?;
     let config = PretrainConfig::from_table(table)?;
     let checkpoint = folder.join(STATE);

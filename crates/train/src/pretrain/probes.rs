@@ -83,7 +83,6 @@ fn snapshot_steps(goal: u64, count: usize) -> Vec<u64> {
     (0..count).map(|number| steps[chosen(number)]).collect()
 }
 
-/// What a run saves of its training.
 pub(super) struct Trajectory {
     /// The folder of each probe; empty where nothing is saved.
     folders: Vec<PathBuf>,

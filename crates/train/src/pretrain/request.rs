@@ -96,7 +96,6 @@ impl RunRequest {
         PretrainConfig::from_table(table)
     }
 
-    /// Whether a model is given languages.
     fn adds_languages(&self) -> bool {
         self.text.as_ref().is_some_and(|text| !text.added.is_empty())
             || [&self.file, &self.keys].iter().any(|table| table.contains_key("add"))

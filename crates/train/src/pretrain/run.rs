@@ -31,7 +31,6 @@ pub(super) const STATE: &str = "state.safetensors";
 /// Activations of a layer of a batch from which on a GPU, and not the host, is the bottleneck.
 const LARGE: usize = 1 << 22;
 
-/// How this process spends its time.
 struct Clock {
     start: Instant,
     tokens: u64,
@@ -64,7 +63,6 @@ struct PendingUpdate {
     tokens: u64,
 }
 
-/// A run under way.
 pub(crate) struct PretrainRun<'a> {
     config: &'a PretrainConfig,
     folder: &'a Path,
@@ -112,7 +110,10 @@ impl<'a> PretrainRun<'a> {
         if resumed {
             state = trainer.resume_newest(&checkpoint, &mut |text| observer.warn(text))?;
             if state.text != data.fingerprints {
-                return Err(PretrainError::OtherText(folder.to_owned()));
+                let place = format!("{} began with other text", folder.display());
+                let reason = "a file was changed, or a pattern matches other files now";
+                let remedy = "restore the text, or begin another run";
+                return Err(terms::Error::input(place, reason, remedy).into());
             }
             check_state(&checkpoint, &state, trainer.steps(), config)?;
             if config.is_extended_after(trainer.steps()) {
@@ -192,7 +193,7 @@ impl<'a> PretrainRun<'a> {
         };
         begun.map_or(Ok(()), |begun| self.finish(begun, observer))?;
         let steps = self.trainer.steps();
-        if self.config.is_checkpoint_due_at_end(first, steps) {
+        if steps > first && !self.config.is_checkpoint_due(steps) {
             self.save()?;
         }
         if finished && !self.trajectory.is_probe_due(self.config, steps) {
@@ -374,7 +375,6 @@ impl<'a> PretrainRun<'a> {
         device.run(|| probes.iter().map(|probe| probe.measure(model, params, data)).collect())
     }
 
-    /// The last evaluation as curves.
     fn evaluation_curves(&self) -> Vec<(String, f64)> {
         let perplexity = |(name, value): (&String, &f64)| (format!("perplexity/{name}"), *value);
         let mut values: Vec<_> = self.state.perplexity.iter().map(perplexity).collect();
@@ -387,7 +387,6 @@ impl<'a> PretrainRun<'a> {
         values
     }
 
-    /// The last evaluation as a line.
     fn evaluation_line(&self, step: u64) -> String {
         let each = |(name, perplexity): (&String, &f64)| format!("{name} {perplexity:.1}");
         let perplexity: Vec<String> = self.state.perplexity.iter().map(each).collect();

@@ -38,12 +38,9 @@ pub(crate) struct RunState {
     pub(crate) metrics: String,
     /// A fingerprint of each language's text.
     pub(crate) text: Vec<String>,
-    /// Tokens seen.
     pub(crate) tokens: u64,
     pub(crate) best: Option<BestWeights>,
-    /// Evaluations since the best one.
     pub(crate) since_best: u64,
-    /// When the loss left the initial plateau.
     pub(crate) left_plateau: Option<TrainingMoment>,
     /// Raw retrieval at every evaluation, for each probe.
     #[serde(default)]
@@ -56,7 +53,6 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    /// Before the first update.
     pub(crate) fn new(text: Vec<String>) -> Self {
         Self {
             log: LossLog::new(text.len()),
@@ -196,16 +192,13 @@ pub struct PretrainSummary {
 }
 
 impl PretrainSummary {
-    /// Its file in a run's folder.
     pub(super) const FILE: &str = "summary.json";
 
     /// Reads that of the run in `folder`, if it has come to its end once.
     pub fn read(folder: &Path) -> Option<Self> {
-        let mut summary = serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()?;
-        files::sealed::open_json(&mut summary).then(|| serde_json::from_value(summary).ok())?
+        files::sealed::read_json(&fs::read_to_string(folder.join(Self::FILE)).ok()?).ok()
     }
 
-    /// Writes it into the run's folder.
     pub(super) fn write(&self, folder: &Path) -> files::Result<()> {
         let text = serde_json::to_string_pretty(self).expect("a summary is valid JSON");
         files::write(&folder.join(Self::FILE), files::sealed::seal_json(&text))
