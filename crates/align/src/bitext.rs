@@ -96,7 +96,6 @@ impl Bitext {
     }
 }
 
-/// Some sentence pairs as text.
 #[derive(Default)]
 pub(crate) struct PairBlock {
     text: String,
@@ -116,7 +115,6 @@ impl PairBlock {
         self.ends.is_empty()
     }
 
-    /// Bytes of text.
     pub(crate) fn size(&self) -> usize {
         self.text.len()
     }
@@ -178,7 +176,6 @@ impl BitextBuilder {
         Self { sides: numbers.map(side) }
     }
 
-    /// Adds sentence pairs.
     pub(crate) fn add(&mut self, blocks: &[PairBlock]) -> Result<(), TooManyTokens> {
         let numbered: Vec<[BlockIds; 2]> = blocks.par_iter().map(BlockIds::both).collect();
         for block in &numbered {

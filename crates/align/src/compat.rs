@@ -13,7 +13,6 @@ use crate::view::LengthPair;
 /// The probability of every translation before the first pass.
 pub(crate) const FIRST: f64 = 1e-9;
 
-/// The most that a tension grows to.
 const MOST_TENSION: f64 = 14.0;
 
 /// Eight steps of length 20 towards the observed mean feature.

@@ -5,7 +5,6 @@
 //! their sums, precomputed for each length n, give every weight, the normaliser and its derivative by λ
 //! without a loop over positions.
 
-/// The least tension that is learned.
 pub(crate) const LEAST_TENSION: f64 = 0.1;
 
 /// Powers of exp(-λ/n) for each length n that occurs.

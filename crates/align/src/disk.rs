@@ -15,7 +15,7 @@ use crate::model::AlignmentModel;
 use crate::table::CountTable;
 use crate::words::WordIndex;
 use crate::{Error, Result};
-use files::At;
+use files::{At, Hashing};
 
 /// The first line; the number changes when the format does.
 const MAGIC: &[u8] = b"isogloss word alignment 2\n";
@@ -23,7 +23,6 @@ const MAGIC: &[u8] = b"isogloss word alignment 2\n";
 const LONGEST_HEADER: usize = 1 << 16;
 const DIGEST: usize = blake3::OUT_LEN;
 
-/// The line of JSON.
 #[derive(Serialize, Deserialize)]
 struct ModelHeader {
     /// The number of words and of bytes that they take, with a line feed after each.
@@ -65,7 +64,7 @@ impl AlignmentModel {
         };
         let header = serde_json::to_string(&header).expect("numbers and names") + "\n";
         files::write_with(path, |writer| {
-            let mut writer = HashingStream { inner: writer, hasher: blake3::Hasher::new() };
+            let mut writer = Hashing::new(writer);
             writer.write_all(MAGIC)?;
             writer.write_all(header.as_bytes())?;
             for words in [&self.source, &self.target] {
@@ -87,7 +86,7 @@ impl AlignmentModel {
         let file = File::open(path).at(path, "open")?;
         let size = file.metadata().at(path, "look at")?.len();
         let reader = BufReader::with_capacity(1 << 18, file);
-        let mut reader = HashingStream { inner: reader, hasher: blake3::Hasher::new() };
+        let mut reader = Hashing::new(reader);
         Self::read(&mut reader, size).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
                 Error::file(path, error, "train and save the model again")
@@ -96,11 +95,12 @@ impl AlignmentModel {
         })
     }
 
-    fn read(reader: &mut HashingStream<impl Read>, size: u64) -> io::Result<Self> {
+    fn read(reader: &mut Hashing<impl Read>, size: u64) -> io::Result<Self> {
         let header = read_header(reader)?;
         // Before anything is asked of the memory: a damaged header must not ask for all of it.
         let digest = DIGEST as u64;
-        if header.size().and_then(|rest| (reader.count() + digest).checked_add(rest)) != Some(size)
+        if header.size().and_then(|rest| (reader.hasher.count() + digest).checked_add(rest))
+            != Some(size)
         {
             return Err(damaged("the file is cut short or damaged"));
         }
@@ -203,7 +203,7 @@ impl DirectionModel {
     }
 }
 
-fn read_header(reader: &mut HashingStream<impl Read>) -> io::Result<ModelHeader> {
+fn read_header(reader: &mut Hashing<impl Read>) -> io::Result<ModelHeader> {
     let mut magic = [0; MAGIC.len()];
     let found = reader.read_exact(&mut magic);
     if found.is_err() || magic != MAGIC {
@@ -240,36 +240,4 @@ fn read_array<T: bytemuck::Pod>(reader: &mut impl Read, length: usize) -> io::Re
 
 fn damaged(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
-}
-
-struct HashingStream<T> {
-    inner: T,
-    hasher: blake3::Hasher,
-}
-
-impl<T> HashingStream<T> {
-    /// Bytes that passed.
-    fn count(&self) -> u64 {
-        self.hasher.count()
-    }
-}
-
-impl<T: Write> Write for HashingStream<T> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-}
-
-impl<T: Read> Read for HashingStream<T> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(bytes)?;
-        self.hasher.update(&bytes[..read]);
-        Ok(read)
-    }
 }

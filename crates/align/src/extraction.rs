@@ -22,16 +22,7 @@ pub enum LinkExtraction {
     Softmax,
 }
 
-impl LinkExtraction {
-    /// Its name in signatures and results.
-    pub fn name(self) -> &'static str {
-        match self {
-            LinkExtraction::Argmax => "argmax",
-            LinkExtraction::Itermax => "itermax",
-            LinkExtraction::Softmax => "softmax",
-        }
-    }
-}
+terms::named!(LinkExtraction { Argmax => "argmax", Itermax => "itermax", Softmax => "softmax" });
 
 /// The similarities of two sentences: a row for each unit of the source, a column for each of the target.
 #[derive(Clone, Debug, PartialEq)]

@@ -245,7 +245,6 @@ impl<'a> PairReader<'a> {
     }
 }
 
-/// The two sides of a line.
 fn split<'a>(
     line: &'a str,
     separator: &mut Option<Separator>,

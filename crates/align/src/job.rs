@@ -227,7 +227,6 @@ fn signature(method: &str, symmetrization: Symmetrization) -> String {
 }
 
 impl BothDirections {
-    /// The symmetrized links of a pair.
     fn symmetrized(
         &self,
         bitext: &Bitext,

@@ -42,7 +42,6 @@ pub struct DirectionModel {
     pub(crate) tension: f64,
 }
 
-/// Sums over a text in one iteration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LikelihoodSums {
     pub(crate) log: f64,
@@ -78,7 +77,6 @@ struct GivenWord {
     count: f64,
 }
 
-/// The working memory of one thread.
 struct ThreadTables {
     /// For all given words.
     cells: Vec<GivenWord>,

@@ -146,7 +146,6 @@ pub struct EncoderAlignResult {
     pub signature: String,
 }
 
-/// A word link with its confidence.
 type ScoredLink = ((u16, u16), f32);
 
 /// Aligns a parallel text by an encoder and writes what was asked for. `progress` is called with how many pairs are
@@ -279,7 +278,6 @@ fn diagonal(m: usize, n: usize) -> WordLinks {
 /// A pair's links by every method; none where a side is too long.
 type PairLinks = Option<Vec<Vec<ScoredLink>>>;
 
-/// What came of the chunks so far.
 struct Tally {
     counts: Vec<LinkCounts>,
     links: Vec<u64>,

@@ -23,18 +23,13 @@ pub enum Symmetrization {
     GrowDiagFinalAnd,
 }
 
-impl Symmetrization {
-    /// Its name, as in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Symmetrization::Intersect => "intersect",
-            Symmetrization::Union => "union",
-            Symmetrization::GrowDiag => "grow-diag",
-            Symmetrization::GrowDiagFinal => "grow-diag-final",
-            Symmetrization::GrowDiagFinalAnd => "grow-diag-final-and",
-        }
-    }
-}
+terms::named!(Symmetrization {
+    Intersect => "intersect",
+    Union => "union",
+    GrowDiag => "grow-diag",
+    GrowDiagFinal => "grow-diag-final",
+    GrowDiagFinalAnd => "grow-diag-final-and",
+});
 
 /// Combines the links of both directions.
 pub fn symmetrize(forward: &WordLinks, reverse: &WordLinks, symmetry: Symmetrization) -> WordLinks {

@@ -20,10 +20,8 @@ pub(crate) struct CountTable {
     shards: Vec<TableShard>,
 }
 
-/// A run of explained words.
 #[derive(Debug)]
 pub(crate) struct TableShard {
-    /// The first word's id.
     first: usize,
     /// Where each word's entries begin; one more for the end.
     starts: Vec<u32>,
@@ -34,7 +32,6 @@ pub(crate) struct TableShard {
 
 /// One explained word's entries.
 pub(crate) struct TableColumn<'a> {
-    /// The explained word's id.
     pub(crate) word: usize,
     /// Ids of given words, rising.
     pub(crate) given: &'a [u32],
@@ -80,7 +77,6 @@ impl CountTable {
         &mut self.shards
     }
 
-    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.given.len()).sum()
     }
@@ -141,12 +137,10 @@ impl TableShard {
         &self.given
     }
 
-    /// Expected counts, column after column.
     pub(crate) fn counts(&self) -> &[f32] {
         &self.counts
     }
 
-    /// The words and their entries.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, &[u32], &[f32])> {
         (0..self.starts.len() - 1).map(|index| {
             let (given, counts) = self.column(index);
@@ -181,7 +175,6 @@ fn cut(view: &DirectionView) -> Vec<std::ops::Range<usize>> {
     runs
 }
 
-/// A set of given words, as bits.
 struct WordSet {
     bits: Vec<u64>,
     fetched: OccurrenceBatch,

@@ -25,7 +25,6 @@ pub(crate) struct LengthPair {
     pub(crate) m: usize,
     /// Words that are given (n).
     pub(crate) n: usize,
-    /// How many pairs have this shape.
     pub(crate) sentences: usize,
     /// The offset of this length pair's values, one for each j, among those of all.
     pub(crate) base: usize,
@@ -62,7 +61,6 @@ pub(crate) struct OccurrenceBatch {
     at: Vec<usize>,
 }
 
-/// How many are gathered together.
 const TOGETHER: usize = 32;
 
 impl<'a> DirectionView<'a> {
@@ -96,7 +94,6 @@ impl<'a> DirectionView<'a> {
         self.explained.ids()
     }
 
-    /// The number of different explained words.
     pub(crate) fn explained_words(&self) -> usize {
         self.explained.words().len()
     }
@@ -111,7 +108,6 @@ impl<'a> DirectionView<'a> {
         self.sentence.len()
     }
 
-    /// How often an explained word occurs.
     pub(crate) fn frequency(&self, word: usize) -> usize {
         (self.starts[word + 1] - self.starts[word]) as usize
     }

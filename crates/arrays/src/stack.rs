@@ -159,6 +159,12 @@ impl Stack {
         &self.layers[layer].name
     }
 
+    /// The number of a layer, and its name where that is no number.
+    pub fn layer_number(&self, layer: usize) -> (usize, Option<String>) {
+        let name = self.layer_name(layer);
+        name.parse().map_or_else(|_| (layer, Some(name.to_owned())), |number| (number, None))
+    }
+
     /// Reads some rows of a layer, and refuses values that are not finite.
     pub fn read(&self, layer: usize, rows: Range<usize>) -> Result<Matrix> {
         let values = self.view(layer, rows.clone())?.into_owned();

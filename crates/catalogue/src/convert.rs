@@ -38,9 +38,7 @@ pub enum Conversion {
 
 /// A file in the making.
 pub(crate) struct ConversionJob<'a> {
-    /// What it is made from, for messages.
     pub(crate) from: &'a Path,
-    /// Its own name, for messages.
     pub(crate) to: &'a Path,
     pub(crate) language: &'a str,
 }
@@ -55,7 +53,6 @@ impl Conversion {
         matches!(self, AsItIs | Dictionary | Treebank | Parallel)
     }
 
-    /// Reads everything and writes what is wanted.
     pub(crate) fn run(
         self,
         job: &ConversionJob,
@@ -113,7 +110,6 @@ fn checked_copy(
     Ok(Some([number as u64, 0]))
 }
 
-/// The longest line of a data set.
 const LONGEST_LINE: u64 = 16 << 20;
 
 /// Reads the next line with its end; false where there is none.
@@ -156,9 +152,7 @@ fn is_of_treebank(line: &str) -> std::result::Result<(), String> {
 }
 
 enum LineFate {
-    /// This is written.
     Kept(String),
-    /// It is of no use.
     LeftOut,
     /// It is no line of this file: a heading, or of another language.
     Passed,
@@ -197,7 +191,6 @@ fn each_line(
     Ok(Some([kept, left_out]))
 }
 
-/// What is needed of a pair.
 #[derive(Deserialize)]
 struct NliRecord {
     sentence1: String,

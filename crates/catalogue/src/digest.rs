@@ -1,7 +1,7 @@
 //! The two digests of a file: BLAKE3, which receipts keep, and SHA-256, which others publish.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use files::At;
@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::Result;
 
-/// What a file holds, in short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Digest {
     pub(crate) bytes: u64,
@@ -42,36 +41,6 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(crate) struct DigestWriter<W> {
-    inner: W,
-    blake3: blake3::Hasher,
-    bytes: u64,
-}
-
-impl<W: Write> DigestWriter<W> {
-    pub(crate) fn new(inner: W) -> Self {
-        Self { inner, blake3: blake3::Hasher::new(), bytes: 0 }
-    }
-
-    /// Bytes written, and their BLAKE3.
-    pub(crate) fn finish(self) -> (u64, String) {
-        (self.bytes, self.blake3.finalize().to_hex().to_string())
-    }
-}
-
-impl<W: Write> Write for DigestWriter<W> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let written = self.inner.write(bytes)?;
-        self.blake3.update(&bytes[..written]);
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.inner.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,8 +60,5 @@ mod tests {
             digest.blake3,
             "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85"
         );
-        let mut digesting = DigestWriter::new(Vec::new());
-        digesting.write_all(b"abc").unwrap();
-        assert_eq!(digesting.finish(), (3, digest.blake3));
     }
 }

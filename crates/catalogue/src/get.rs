@@ -5,12 +5,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use files::At;
+use files::{At, Hashing};
 use serde::{Deserialize, Serialize};
 
 use crate::DownloadObserver;
 use crate::convert::{ConversionJob, LineCounts};
-use crate::digest::{self, Digest, DigestWriter};
+use crate::digest::{self, Digest};
 use crate::entries::DatasetEntry;
 use crate::error::{Error, Result};
 use crate::http::{Client, FetchError};
@@ -169,13 +169,7 @@ impl DownloadJob<'_> {
         if !need.is_plain() {
             return Ok(());
         }
-        let path = self.request.out.join("downloads").join(need.file_name());
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Ok(Err(error).at(&path, "remove")?)
-            }
-            _ => Ok(()),
-        }
+        Ok(files::remove(&self.request.out.join("downloads").join(need.file_name()))?)
     }
 
     /// The file as it came, fetched now or before.
@@ -263,13 +257,13 @@ impl DownloadJob<'_> {
         fs::create_dir_all(parent).at(parent, "make the folder")?;
         let (mut lines, mut size_and_hash, mut failure) = (None, (0, String::new()), None);
         let written = files::write_with(&path, |writer| {
-            let mut writer = DigestWriter::new(writer);
+            let mut writer = Hashing::new(writer);
             let result = unpack::open(from, wanted.member.as_deref(), &mut |reader, from| {
                 let job = ConversionJob { from, to: &path, language: &wanted.language };
                 lines = wanted.convert.run(&job, reader, &mut writer, watch)?;
                 sides.iter().try_for_each(|side| check_side(from, lines, side))
             });
-            size_and_hash = writer.finish();
+            size_and_hash = (writer.hasher.count(), writer.hasher.finalize().to_hex().to_string());
             result.map_err(|error| {
                 failure = Some(error);
                 io::Error::other("stopped")

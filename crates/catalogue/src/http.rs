@@ -32,7 +32,6 @@ const MOST_REDIRECTS: u32 = 5;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Why a download failed.
 #[derive(Debug)]
 pub(crate) enum FetchError {
     /// No server was reached.
@@ -308,7 +307,6 @@ fn redirected(from: &str, to: &str) -> Result<String, String> {
 }
 
 impl FetchError {
-    /// Whether asking again may help.
     fn may_pass(&self) -> bool {
         match self {
             FetchError::Status(status) => matches!(status, 408 | 425 | 429 | 500..=599),
@@ -407,18 +405,10 @@ impl Part {
     }
 
     fn forget(&self) -> Result<(), files::Error> {
-        for path in [&self.path, &self.mark] {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(error).at(path, "remove");
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        files::remove(&self.path)?;
+        files::remove(&self.mark)
     }
 
-    /// Gives the file its name.
     fn finish(&self, to: &Path) -> Result<(), files::Error> {
         File::open(&self.path).and_then(|file| file.sync_all()).at(&self.path, "sync")?;
         fs::rename(&self.path, to).at(to, "write")?;

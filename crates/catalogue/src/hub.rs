@@ -155,7 +155,6 @@ struct HubClient {
     cache: Cache,
     local: CacheRepo,
     client: Client,
-    /// Whether a token is sent along.
     token: bool,
 }
 
@@ -292,7 +291,6 @@ impl HubClient {
     }
 }
 
-/// What the hub says of a file.
 struct FileMetadata {
     commit: String,
     /// The name of the file in the cache; of a large file, its SHA-256.

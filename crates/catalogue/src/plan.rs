@@ -28,7 +28,6 @@ impl TargetFile {
 }
 
 impl Download {
-    /// The last part of the address.
     pub(crate) fn file_name(&self) -> &str {
         self.url.rsplit('/').next().unwrap_or(&self.url)
     }

@@ -80,7 +80,6 @@ impl DownloadReceipt {
     }
 }
 
-/// Where a receipt lies.
 pub(crate) fn place(folder: &Path, name: &str) -> PathBuf {
     folder.join("receipts").join(format!("{name}.json"))
 }

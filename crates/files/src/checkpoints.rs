@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{At, Result, output, parent_of, sync_folder};
+use crate::{Result, output, parent_of, sync_folder};
 
 /// Where the checkpoint before the newest stands.
 pub fn previous(path: &Path) -> PathBuf {
@@ -43,15 +43,8 @@ pub fn write(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> Result<
 
 /// Removes the two; a damaged one that was set aside stays.
 pub fn remove(path: &Path) -> Result<()> {
-    for path in [path.to_owned(), previous(path)] {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(error).at(&path, "remove");
-            }
-            _ => {}
-        }
-    }
-    Ok(())
+    crate::remove(path)?;
+    crate::remove(&previous(path))
 }
 
 /// Reads the newest checkpoint that is sound. `is_damaged` tells a file that does not verify from every

@@ -80,7 +80,6 @@ pub(crate) struct DraftFile {
 }
 
 impl DraftFile {
-    /// Makes an empty file in `folder`.
     pub(crate) fn new_in(folder: &Path) -> io::Result<Self> {
         clear_once(folder);
         for _ in 0..ATTEMPTS {
@@ -125,10 +124,8 @@ impl DraftFile {
     }
 }
 
-/// A folder in the making.
 pub(crate) struct DraftFolder {
     folder: TempDir,
-    /// Holds the lock.
     _held: Option<File>,
     _registered: Registration,
 }
@@ -188,7 +185,6 @@ impl std::fmt::Debug for ScratchFolder {
     }
 }
 
-/// Makes files and folders of this name.
 fn named(name: &str, mode: u32) -> tempfile::Builder<'_, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(name).rand_bytes(0);

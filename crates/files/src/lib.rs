@@ -35,6 +35,7 @@
 pub mod checkpoints;
 mod drafts;
 mod folder;
+mod hashing;
 pub mod limits;
 mod lock;
 mod ours;
@@ -53,6 +54,7 @@ use output::Target;
 
 pub use drafts::{ScratchFolder, remove_drafts};
 pub use folder::{CheckOurs, NewFolder, close};
+pub use hashing::Hashing;
 pub use lock::{FolderLock, is_vacant, lock};
 pub use ours::{FolderKind, has_digest, refuse_others, write_recorded};
 pub use output::{in_place_of, is_stream, write, write_with};
@@ -60,7 +62,6 @@ pub use standard::{STANDARD_INPUT, is_standard, open};
 pub use together::{OutputLock, lock_outputs};
 pub use warning::{on_warning, warn};
 
-/// The file of a folder's lock.
 const LOCK: &str = "lock";
 
 /// Why a file or folder could not be read or made.
@@ -163,6 +164,14 @@ pub trait At<T> {
 impl<T> At<T> for io::Result<T> {
     fn at(self, path: impl AsRef<Path>, doing: &'static str) -> Result<T> {
         self.map_err(|source| Error::Io { doing, path: path.as_ref().to_owned(), source })
+    }
+}
+
+/// Removes a file; it need not be there.
+pub fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).at(path, "remove"),
+        _ => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@
 //! of TOML one of all that stands before as its last line. Files without a digest, as older releases
 //! wrote them, are taken as they are.
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 const KEY: &str = "blake3";
@@ -34,6 +35,15 @@ pub fn open_json(value: &mut Value) -> bool {
     match value.as_object_mut().and_then(|object| object.remove(KEY)) {
         Some(seal) => seal == digest(value),
         None => !has_renamed_digest(value),
+    }
+}
+
+/// What the text of a JSON object says; why not, where it is not what was written.
+pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    match open_json(&mut value) {
+        true => serde_json::from_value(value).map_err(|error| error.to_string()),
+        false => Err(ALTERED.to_owned()),
     }
 }
 

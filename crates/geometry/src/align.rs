@@ -46,18 +46,13 @@ pub enum MapInit {
     Map,
 }
 
-impl MapInit {
-    /// Its name in signatures.
-    pub fn name(self) -> &'static str {
-        match self {
-            MapInit::Dictionary => "dictionary",
-            MapInit::Identical => "identical",
-            MapInit::Unsupervised => "unsupervised",
-            MapInit::None => "none",
-            MapInit::Map => "map",
-        }
-    }
-}
+terms::named!(MapInit {
+    Dictionary => "dictionary",
+    Identical => "identical",
+    Unsupervised => "unsupervised",
+    None => "none",
+    Map => "map",
+});
 
 /// How word vectors are aligned and evaluated.
 #[derive(Clone, Debug)]
@@ -288,7 +283,6 @@ pub fn align_words(
     Ok(WordAlignment { result, map, source, mapped, target, predictions, induced })
 }
 
-/// In which space words are looked up.
 fn space(init: MapInit) -> RetrievalSpace {
     if init == MapInit::None { RetrievalSpace::Raw } else { RetrievalSpace::Aligned }
 }
@@ -379,7 +373,6 @@ fn init(config: &AlignWordsConfig) -> MapInit {
     if config.map.is_some() { MapInit::Map } else { chosen }
 }
 
-/// How word vectors are read.
 pub(crate) struct SpaceOptions<'a> {
     pub(crate) max_vocab: usize,
     pub(crate) skip_zero_vectors: bool,

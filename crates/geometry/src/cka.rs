@@ -360,7 +360,6 @@ pub(crate) fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
 }
 
 impl Own {
-    /// Nothing yet but the centre.
     fn empty(
         stack: &Stack,
         layer: usize,
@@ -477,7 +476,6 @@ impl BatchRows<'_> {
 }
 
 impl Own {
-    /// The centred rows of a batch.
     fn rows(
         &self,
         (stack, layer): (&Stack, usize),

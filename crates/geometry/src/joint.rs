@@ -250,7 +250,6 @@ pub struct ManyAlignment {
     pub maps: Vec<Map>,
 }
 
-/// Entries of a dictionary between two languages.
 type Entries = Vec<(String, String)>;
 
 impl AlignManyConfig {

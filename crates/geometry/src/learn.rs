@@ -86,7 +86,6 @@ const KEEP_GROWTH: f64 = 2.0;
 const PATIENCE: usize = 10;
 /// What counts as an improvement of the mean cosine.
 const IMPROVEMENT: f64 = 1e-6;
-/// The most rounds of unsupervised learning.
 const MOST_ROUNDS: usize = 500;
 
 /// How dictionaries are induced.

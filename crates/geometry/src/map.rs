@@ -142,12 +142,10 @@ pub(crate) struct CrossProduct {
 }
 
 impl CrossProduct {
-    /// Of no pairs.
     pub(crate) fn new(dim: usize) -> Self {
         Self { sum: Mat::zeros(dim, dim), pairs: 0 }
     }
 
-    /// Pairs that were added.
     pub(crate) fn pairs(&self) -> usize {
         self.pairs
     }

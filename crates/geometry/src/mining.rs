@@ -34,16 +34,9 @@ pub enum Margin {
     Absolute,
 }
 
-impl Margin {
-    /// Its name in signatures.
-    pub fn name(self) -> &'static str {
-        match self {
-            Margin::Ratio => "ratio",
-            Margin::Distance => "distance",
-            Margin::Absolute => "absolute",
-        }
-    }
+terms::named!(Margin { Ratio => "ratio", Distance => "distance", Absolute => "absolute" });
 
+impl Margin {
     fn of(self, cosine: f32, mean: f32) -> f32 {
         match self {
             Margin::Ratio => cosine / mean.max(LEAST),
@@ -67,17 +60,12 @@ pub enum MiningDirection {
     Max,
 }
 
-impl MiningDirection {
-    /// Its name in signatures.
-    pub fn name(self) -> &'static str {
-        match self {
-            MiningDirection::Forward => "forward",
-            MiningDirection::Backward => "backward",
-            MiningDirection::Intersection => "intersection",
-            MiningDirection::Max => "max",
-        }
-    }
-}
+terms::named!(MiningDirection {
+    Forward => "forward",
+    Backward => "backward",
+    Intersection => "intersection",
+    Max => "max",
+});
 
 /// A mined pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -27,18 +27,12 @@ pub enum Step {
     Iterative,
 }
 
+terms::named!(Step { Unit => "unit", Center => "center", Iterative => "iterative" });
+
 impl Step {
     /// The step of a name.
     pub fn named(name: &str) -> Option<Self> {
-        [Step::Unit, Step::Center, Step::Iterative].into_iter().find(|step| step.name() == name)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Step::Unit => "unit",
-            Step::Center => "center",
-            Step::Iterative => "iterative",
-        }
+        Self::ALL.into_iter().find(|step| step.name() == name)
     }
 }
 

@@ -15,16 +15,7 @@ pub enum RetrievalSpace {
     Aligned,
 }
 
-impl RetrievalSpace {
-    /// Its name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            RetrievalSpace::Raw => "raw",
-            RetrievalSpace::Centered => "centered",
-            RetrievalSpace::Aligned => "aligned",
-        }
-    }
-}
+terms::named!(RetrievalSpace { Raw => "raw", Centered => "centered", Aligned => "aligned" });
 
 /// From which side to which was searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,15 +27,7 @@ pub enum RetrievalDirection {
     Backward,
 }
 
-impl RetrievalDirection {
-    /// Its name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            RetrievalDirection::Forward => "forward",
-            RetrievalDirection::Backward => "backward",
-        }
-    }
-}
+terms::named!(RetrievalDirection { Forward => "forward", Backward => "backward" });
 
 /// A query, what is right for it, and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -26,7 +26,6 @@ pub(crate) fn worth_a_gpu(device: &Device, operations: f64) -> bool {
     device.is_gpu() && operations >= WORTH_IT
 }
 
-/// Where products of columns are made.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<'a> {
     gpu: Option<&'a Device>,
@@ -62,7 +61,6 @@ pub(crate) struct AddedProduct<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// For so many operations in all.
     pub(crate) fn on(device: &'a Device, operations: f64) -> Self {
         Self { gpu: worth_a_gpu(device, operations).then_some(device) }
     }
@@ -71,7 +69,6 @@ impl<'a> Columns<'a> {
         self.gpu.is_some()
     }
 
-    /// Brings rows there.
     pub(crate) fn place(self, matrix: Matrix) -> Placed {
         match self.gpu {
             None => Placed::Here(matrix),
@@ -119,7 +116,6 @@ impl Placed {
 }
 
 impl Summed {
-    /// The sum of its squares.
     pub(crate) fn squared(&self) -> f64 {
         let squared = |sum: &[f64]| sum.iter().map(|x| x * x).sum::<f64>();
         match self {
@@ -135,7 +131,6 @@ impl Summed {
         }
     }
 
-    /// The sum itself, row after row.
     pub(crate) fn into_values(self) -> Vec<f64> {
         match self {
             Summed::Here(sum) => sum.into_values(),
@@ -188,7 +183,6 @@ impl HostSum {
         add_strips(self.strips(left, right, false).collect());
     }
 
-    /// The sum, row after row.
     pub(crate) fn into_values(self) -> Vec<f64> {
         let Self { mut values, right, symmetric, .. } = self;
         for row in if symmetric { 0..right } else { 0..0 } {

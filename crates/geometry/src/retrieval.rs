@@ -384,11 +384,7 @@ pub fn retrieve(
     }
     let (mut maps, mut kept) = (Vec::new(), Vec::new());
     let retrieve = |layer: usize| {
-        let name = source.layer_name(layer);
-        let (number, name) = match name.parse() {
-            Ok(number) => (number, None),
-            Err(_) => (layer, Some(name.to_owned())),
-        };
+        let (number, name) = source.layer_number(layer);
         let mut found = |space: RetrievalSpace, source: Matrix, target: Matrix| {
             let directions = nearest(source, target, search);
             let accuracy = share_of_pairs(&pairs.pairs, &directions, Ties::LowerRow);
@@ -466,7 +462,6 @@ pub(crate) fn checked(stack: &Stack, layer: usize) -> Result<Matrix> {
     Ok(matrix)
 }
 
-/// Refuses sides that do not belong together.
 fn check(a: &Stack, b: &Stack) -> Result<()> {
     if a.rows() != b.rows() {
         let reason = format!("has {} rows, {} has {}", b.rows(), a.name(), a.rows());

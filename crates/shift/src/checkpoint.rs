@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::translate::CellCounts;
 
-/// How often counts are saved.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
 
 /// A folder in which sweeps keep what is done: a file for each, named after a digest of everything that its
@@ -36,7 +35,6 @@ impl<'a> SweepCheckpoint<'a> {
         Self { folder: folder.to_owned(), note, key: String::new(), saved: Instant::now() }
     }
 
-    /// Says which sweep follows.
     pub(crate) fn identify(&mut self, key: &str) {
         key.clone_into(&mut self.key);
         self.saved = Instant::now();
@@ -50,11 +48,8 @@ impl<'a> SweepCheckpoint<'a> {
     pub(crate) fn read(&mut self, settings: usize) -> Option<(usize, Vec<CellCounts>)> {
         let path = self.path();
         let text = std::fs::read_to_string(&path).ok()?;
-        let sound = serde_json::from_str(&text).ok().and_then(|mut value: serde_json::Value| {
-            let sound = files::sealed::open_json(&mut value);
-            let kept: KeptCounts = sound.then(|| serde_json::from_value(value).ok())??;
-            (kept.key == self.key && kept.counts.len() == settings).then_some(kept)
-        });
+        let is_same = |kept: &KeptCounts| kept.key == self.key && kept.counts.len() == settings;
+        let sound = files::sealed::read_json(&text).ok().filter(is_same);
         match sound {
             Some(KeptCounts { done, counts, .. }) => {
                 (self.note)(&format!("continuing after {done} sentences ({})", path.display()));

@@ -31,7 +31,6 @@ pub struct MaskedPredictions {
     pub foreign_rate: f64,
 }
 
-/// The counts of [`MaskedPredictions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct MaskedCounts {
     positions: u64,

@@ -32,7 +32,6 @@ const COVARIANCE_ROWS: usize = 50_000;
 /// The metadata of a file of mean vectors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct MeansMetadata {
-    /// The weights' fingerprint.
     model: String,
     vocabulary: String,
     languages: Vec<String>,
@@ -160,7 +159,6 @@ pub fn compute(
     Ok(MeanVectors { languages, directions, dim, model: fingerprint, vocabulary })
 }
 
-/// Sums over the states of one language.
 struct LanguageSums {
     classes: SubwordClasses,
     counts: [u64; CLASSES.len()],
@@ -381,7 +379,6 @@ impl LayerSums {
     }
 }
 
-/// Adds statesᵀ · states.
 fn add_gram(device: &Device, states: &Tensor, sum: &mut Option<Tensor>) {
     let dim = states.cols();
     let add = sum.is_some();

@@ -350,7 +350,6 @@ struct TranslationRequest<'a> {
 }
 
 impl TranslationRequest<'_> {
-    /// What is decoded at each weight.
     fn predict<T: Clone>(
         &self,
         model: &mut PretrainedModel,
@@ -511,7 +510,6 @@ impl GoldTranslations {
     }
 }
 
-/// The counts of one layer and weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CellCounts {
     bleu: ControlledBleu,
@@ -749,7 +747,6 @@ pub fn sweep(
     }))
 }
 
-/// Why a sweep ends early.
 enum SweepEnd {
     /// The caller asked for it.
     Stopped,
@@ -799,7 +796,6 @@ fn sweep_key(
     key.finalize().to_hex().to_string()
 }
 
-/// What predictions are compared with.
 struct Answers<'a> {
     pairs: &'a [(&'a [u32], &'a [u32])],
     references: References,

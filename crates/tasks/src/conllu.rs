@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::lines::NumberedLines;
 
-/// The columns of a line.
 pub(crate) const COLUMNS: usize = 10;
 const ID: usize = 0;
 const FORM: usize = 1;
@@ -42,7 +41,6 @@ enum Trees {
 pub struct TreebankSentence {
     /// The words, in their order.
     pub words: Vec<TreebankWord>,
-    /// Every line as it was read.
     lines: Vec<String>,
 }
 

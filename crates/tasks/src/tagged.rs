@@ -31,7 +31,6 @@ pub struct TaggedSentence<T> {
 }
 
 impl<T> TaggedSentence<T> {
-    /// A sentence without words.
     pub(crate) fn new() -> Self {
         Self { words: vec![], tags: vec![], lines: vec![] }
     }

@@ -21,6 +21,7 @@ mod guarded;
 pub mod interrupt;
 mod language;
 pub mod memory;
+mod named;
 pub mod number;
 mod preset;
 mod printable;

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::named;
+
 /// A set of sizes and training lengths that go together.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -20,19 +22,9 @@ pub enum Scale {
     Paper,
 }
 
+named!(Scale { Tiny => "tiny", Small => "small", Paper => "paper" });
+
 impl Scale {
-    /// Every scale, smallest first.
-    pub const ALL: [Self; 3] = [Self::Tiny, Self::Small, Self::Paper];
-
-    /// Its name in configurations and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tiny => "tiny",
-            Self::Small => "small",
-            Self::Paper => "paper",
-        }
-    }
-
     /// The updates of a pretraining, where nothing else is asked for.
     ///
     /// At `paper`: 200 epochs of 200,000 sequences for each of eight GPUs, 96 at a time, which is

@@ -26,7 +26,6 @@ pub enum Task {
     Classify,
 }
 
-/// What is known of a task.
 struct Row {
     task: Task,
     /// In configurations and on the command line.

@@ -270,7 +270,6 @@ impl AlteredFiles {
 /// How often each pair of a word and its altered form occurs.
 type FormCounts = FxHashMap<(String, String), u64>;
 
-/// One pass over the text.
 struct AlterationPass<'a> {
     alterer: &'a LanguageAlterer,
     counts: Option<FormCounts>,

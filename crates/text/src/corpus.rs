@@ -29,7 +29,7 @@ const SPOOL: &str = "write a temporary file of sentences in (TMPDIR names anothe
 const UNSPOOL: &str = "read a temporary file of sentences in";
 
 /// Which sentences of a corpus are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
     /// How many, and which, counted before any are held out.
     pub take: Subset,
@@ -45,21 +45,16 @@ pub struct Selection {
 }
 
 /// How many sentences of a corpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subset {
     /// All sentences.
+    #[default]
     All,
     /// The first N.
     First(u64),
     /// A uniform random sample of N, in the order of the text.
     Sample(u64),
-}
-
-impl Default for Selection {
-    fn default() -> Self {
-        Self { take: Subset::All, distinct: false, dev: 0, test: 0, seed: 0 }
-    }
 }
 
 /// What a sentence is for.
@@ -74,19 +69,7 @@ pub enum Split {
     Test,
 }
 
-impl Split {
-    /// All of them, in order.
-    pub const ALL: [Split; 3] = [Split::Train, Split::Dev, Split::Test];
-
-    /// The split's name, as in file names.
-    pub fn name(self) -> &'static str {
-        match self {
-            Split::Train => "train",
-            Split::Dev => "dev",
-            Split::Test => "test",
-        }
-    }
-}
+terms::named!(Split { Train => "train", Dev => "dev", Test => "test" });
 
 /// Consecutive preprocessed sentences.
 #[derive(Debug, Default)]
@@ -298,7 +281,6 @@ fn receive(receiver: &Receiver<Result<RawBlock>>, at_most: usize) -> BlockQueue 
     BlockQueue { blocks, end }
 }
 
-/// Lines as they were read.
 #[derive(Default)]
 struct RawBlock {
     text: String,

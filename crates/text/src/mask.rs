@@ -77,7 +77,6 @@ pub struct MaskedPositions {
     pub targets: Vec<u32>,
 }
 
-/// Masks tokens of one language.
 #[derive(Clone, Debug)]
 pub(crate) struct Masker {
     settings: MaskSettings,

@@ -42,7 +42,6 @@ const RUSSIAN: &[&str] = &[
     "тов", "тыс", "ул", "ч", "чл", "экз",
 ];
 
-/// Cuts one language's sentences into words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moses {
     apostrophe: Apostrophe,

@@ -104,13 +104,7 @@ pub struct Preparation {
 impl Preparation {
     /// Sentences and words by the language's defaults, cased.
     pub fn for_language(language: &str) -> Self {
-        Self {
-            split: true,
-            words: WordTokenizer::for_language(language),
-            lowercase: false,
-            strip_accents: false,
-            simplify: false,
-        }
+        Self { split: true, words: WordTokenizer::for_language(language), ..Self::none() }
     }
 
     /// Sentence splitting alone, for a tokenizer that does everything else itself.
@@ -279,7 +273,6 @@ impl Preparer {
         text
     }
 
-    /// What a character of normalised text becomes.
     fn push_clean(&self, c: char, text: &mut String) {
         let c = match &self.simplified {
             Some(simplified) => simplified.table.get(&c).copied().unwrap_or(c),

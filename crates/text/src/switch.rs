@@ -115,7 +115,6 @@ pub struct CodeSwitch {
     unusable: u64,
 }
 
-/// A batch's sequences with words replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SwitchedBatch {
     pub(crate) sequences: Vec<Vec<u32>>,

@@ -447,7 +447,6 @@ fn encode_block(block: &SentenceBlock, encoder: &mut SubwordEncoder, end: u32) -
     tokens
 }
 
-/// The three files while they are written.
 struct TokenWriter {
     files: [(std::io::BufWriter<File>, blake3::Hasher, u64); 3],
     /// The paths that they will have, for messages.

@@ -61,7 +61,6 @@ pub(crate) fn choose<'a, T>(rng: &mut ChaCha8Rng, items: &'a [T]) -> &'a T {
     &items[rng.random_range(0..items.len())]
 }
 
-/// Puts a slice in random order.
 pub(crate) fn shuffle<T>(rng: &mut ChaCha8Rng, items: &mut [T]) {
     for last in (1..items.len()).rev() {
         items.swap(last, rng.random_range(0..=last));

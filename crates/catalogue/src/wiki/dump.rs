@@ -12,13 +12,11 @@ use quick_xml::events::{BytesStart, Event};
 use super::markup::Names;
 use crate::error::{Error, Result};
 
-/// An article's wiki text.
 #[derive(Debug, Default)]
 pub(super) struct Article {
     pub(super) text: String,
 }
 
-/// What a page says of itself.
 #[derive(Default)]
 struct Page {
     article: Article,
@@ -54,7 +52,6 @@ impl Read for PageLimit<'_> {
     }
 }
 
-/// A dump that is being read.
 pub(super) struct Dump<'a> {
     reader: Reader<BufReader<PageLimit<'a>>>,
     /// Bytes that the page at hand may still have.
@@ -75,7 +72,6 @@ impl<'a> Dump<'a> {
         Self { reader, left, from, buffer: Vec::new(), names, left_out: 0 }
     }
 
-    /// Bytes of XML read.
     pub(super) fn position(&self) -> u64 {
         self.reader.buffer_position()
     }
@@ -95,7 +91,6 @@ impl<'a> Dump<'a> {
         Ok(batch)
     }
 
-    /// The next page of any kind.
     fn page(&mut self) -> Result<Option<Page>> {
         let mut page: Option<Page> = None;
         self.left.set(LONGEST_PAGE);

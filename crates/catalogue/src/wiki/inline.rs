@@ -7,63 +7,9 @@ use super::structure::{HIDDEN, Next, run, tag_name};
 const DEEPEST: usize = 32;
 
 /// Elements that may stand in running text; anything else after `<` is a comparison.
-const TAGS: [&str; 55] = [
-    "abbr",
-    "b",
-    "bdi",
-    "bdo",
-    "big",
-    "blockquote",
-    "br",
-    "center",
-    "cite",
-    "code",
-    "data",
-    "dd",
-    "del",
-    "dfn",
-    "div",
-    "dl",
-    "dt",
-    "em",
-    "font",
-    "hr",
-    "i",
-    "includeonly",
-    "ins",
-    "kbd",
-    "li",
-    "mark",
-    "noinclude",
-    "nowiki",
-    "ol",
-    "onlyinclude",
-    "p",
-    "poem",
-    "q",
-    "rb",
-    "rp",
-    "rt",
-    "ruby",
-    "s",
-    "samp",
-    "section",
-    "small",
-    "span",
-    "strike",
-    "strong",
-    "sub",
-    "sup",
-    "td",
-    "th",
-    "time",
-    "tr",
-    "tt",
-    "u",
-    "ul",
-    "var",
-    "wbr",
-];
+const TAGS: &str = "abbr b bdi bdo big blockquote br center cite code data dd del dfn div dl dt em font hr i includeonly \
+                    ins kbd li mark noinclude nowiki ol onlyinclude p poem q rb rp rt ruby s samp section small span \
+                    strike strong sub sup td th time tr tt u ul var wbr";
 
 /// Elements that part words.
 const BREAKS: [&str; 9] = ["br", "p", "div", "li", "tr", "td", "th", "dd", "dt"];
@@ -81,7 +27,6 @@ struct Link {
     addresses: usize,
 }
 
-/// Running text without markup.
 pub(super) fn without_inline(text: &str, names: &Names) -> String {
     let mut inline = Inline {
         text,
@@ -222,11 +167,11 @@ impl Inline<'_> {
 
     fn tag(&mut self, at: usize) -> usize {
         let (name, _) = tag_name(&self.text[at..]);
-        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
         // A lonely tag of an element whose content is hidden is no text either.
-        let known = TAGS.iter().chain(&HIDDEN).any(is);
+        let known = TAGS.split(' ').chain(HIDDEN).any(is);
         let Some(end) = self.tags.after(at).filter(|_| known) else { return self.keep(at) };
-        if BREAKS.iter().any(is) {
+        if BREAKS.into_iter().any(is) {
             self.written.push(' ');
         }
         end + 1

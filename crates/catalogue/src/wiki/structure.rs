@@ -123,7 +123,6 @@ pub(super) fn without_hidden(text: &str) -> String {
     shown
 }
 
-/// Looks for closing tags.
 struct Closers<'a> {
     text: &'a str,
     over: [bool; HIDDEN.len()],
@@ -155,7 +154,6 @@ enum Block {
     Table,
 }
 
-/// The text without templates and tables.
 pub(super) fn without_blocks(text: &str) -> String {
     let mut blocks = Blocks::default();
     let bytes = text.as_bytes();
@@ -255,7 +253,6 @@ impl Blocks {
     }
 }
 
-/// Lines of a text, with their ends.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     let ends = memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
     let mut at = 0;

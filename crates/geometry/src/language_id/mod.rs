@@ -176,11 +176,7 @@ pub fn language_id(
     let mut layers = Vec::new();
     for layer in 0..first.layers() {
         interrupt::check();
-        let name = first.layer_name(layer);
-        let (number, name) = match name.parse() {
-            Ok(number) => (number, None),
-            Err(_) => (layer, Some(name.to_owned())),
-        };
+        let (number, name) = first.layer_number(layer);
         let mut sentences = LabelledSentences::default();
         for ((_, stack), [fitted, train, test]) in languages.iter().zip(&rows) {
             let whole = stack.whole(layer)?;
@@ -336,7 +332,6 @@ impl LabelledSentences {
         .collect()
     }
 
-    /// Each treatment learned, applied and probed.
     fn probed(&self, directions: usize) -> [ProbedTreatment; 4] {
         let means = |second: bool| {
             let half = |fitted: &Matrix| {

@@ -189,7 +189,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The weights of least loss.
 fn minimized(rows: &StandardizedRows<'_>, mut weights: Vec<f64>, tolerance: f64) -> Vec<f64> {
     let mut history: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
     let (mut loss, mut gradient) = rows.loss(&weights);

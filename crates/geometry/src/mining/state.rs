@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use files::At;
+use files::{At, Hashing};
 use serde::{Deserialize, Serialize};
 
 use crate::search::{Neighbours, Top};
@@ -80,8 +80,7 @@ impl NearestState {
     /// Saves a checkpoint.
     pub fn save(&self, path: &Path) -> Result<()> {
         files::checkpoints::write(path, |file| {
-            let mut writer =
-                HashingWriter { inner: io::BufWriter::new(file), hasher: blake3::Hasher::new() };
+            let mut writer = Hashing::new(io::BufWriter::new(file));
             serde_json::to_writer(&mut writer, &self.header).map_err(io::Error::other)?;
             writer.write_all(b"\n")?;
             for top in &self.tops {
@@ -159,22 +158,5 @@ impl NearestState {
         }
         let tops = tops.try_into().ok().expect("two sides");
         Ok(Self { header, tops })
-    }
-}
-
-struct HashingWriter<W> {
-    inner: W,
-    hasher: blake3::Hasher,
-}
-
-impl<W: Write> Write for HashingWriter<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
     }
 }

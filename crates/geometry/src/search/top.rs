@@ -64,12 +64,10 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// What a device found.
     pub(super) fn of(best: BestScores, k: usize) -> Self {
         Self { k, scores: best.scores, ids: best.ids }
     }
 
-    /// Puts blocks of rows together.
     pub(crate) fn join(blocks: Vec<Top>, k: usize) -> Self {
         let (mut scores, mut ids) = (Vec::new(), Vec::new());
         for block in blocks {

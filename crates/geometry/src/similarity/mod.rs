@@ -74,35 +74,19 @@ pub enum SimilarityMeasure {
     StrongAlignment,
 }
 
+terms::named!(SimilarityMeasure {
+    Cka => "cka",
+    Svcca => "svcca",
+    Pwcca => "pwcca",
+    Anc => "anc",
+    Rsa => "rsa",
+    MutualNn => "mutual-nn",
+    Mexa => "mexa",
+    WeakAlignment => "weak-alignment",
+    StrongAlignment => "strong-alignment",
+});
+
 impl SimilarityMeasure {
-    /// All, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
-        Self::Cka,
-        Self::Svcca,
-        Self::Pwcca,
-        Self::Anc,
-        Self::Rsa,
-        Self::MutualNn,
-        Self::Mexa,
-        Self::WeakAlignment,
-        Self::StrongAlignment,
-    ];
-
-    /// Its name, in flags and results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cka => "cka",
-            Self::Svcca => "svcca",
-            Self::Pwcca => "pwcca",
-            Self::Anc => "anc",
-            Self::Rsa => "rsa",
-            Self::MutualNn => "mutual-nn",
-            Self::Mexa => "mexa",
-            Self::WeakAlignment => "weak-alignment",
-            Self::StrongAlignment => "strong-alignment",
-        }
-    }
-
     /// Its name and who proposed it, for readers.
     pub fn title(self) -> &'static str {
         match self {
@@ -219,11 +203,7 @@ pub fn similarity(
     let mut layers = Vec::new();
     for layer in 0..x.layers() {
         interrupt::check();
-        let name = x.layer_name(layer);
-        let (number, name) = match name.parse() {
-            Ok(number) => (number, None),
-            Err(_) => (layer, Some(name.to_owned())),
-        };
+        let (number, name) = x.layer_number(layer);
         let measures = of_layer(x, y, layer, config, &draws, device)?;
         layers.push(LayerSimilarity { layer: number, name, measures });
         watch(layer as u64 + 1, x.layers() as u64);
@@ -272,7 +252,6 @@ fn signature(config: &SimilarityConfig, halves: usize) -> String {
     )
 }
 
-/// What is drawn once for all layers.
 struct SampleDraws {
     /// The block of each row; all 0 without intervals.
     blocks: Vec<u8>,

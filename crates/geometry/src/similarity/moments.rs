@@ -67,7 +67,6 @@ pub(super) fn measure(
 }
 
 impl SimilarityMeasure {
-    /// Whether it is one of canonical correlations.
     fn is_of_correlations(self) -> bool {
         matches!(self, Self::Svcca | Self::Pwcca)
     }

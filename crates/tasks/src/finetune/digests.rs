@@ -22,7 +22,6 @@ pub(super) struct InputDigests {
 }
 
 impl InputDigests {
-    /// Reads every file that a configuration names.
     pub(super) fn of(config: &TransferConfig, features: &dyn Features) -> Result<Self> {
         let digest = |path: PathBuf| {
             let bytes = fs::read(&path).at(&path, "read")?;
@@ -32,7 +31,6 @@ impl InputDigests {
         Ok(Self { features: features.metadata(), files })
     }
 
-    /// Writes them into a run's folder.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).expect("digests are valid JSON");
         Ok(files::write(&folder.join(INPUTS), sealed::seal_json(&text) + "\n")?)
@@ -43,13 +41,7 @@ impl InputDigests {
         let path = folder.join(INPUTS);
         let text = fs::read_to_string(&path).at(&path, "read")?;
         let wrong = |reason: String| Error::file(&path, reason, "begin a new run");
-        let mut before: Value =
-            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        if !sealed::open_json(&mut before) {
-            return Err(wrong(sealed::ALTERED.to_owned()));
-        }
-        let before: Self =
-            serde_json::from_value(before).map_err(|error| wrong(error.to_string()))?;
+        let before: Self = sealed::read_json(&text).map_err(wrong)?;
         let changed = self.files.iter().find(|(file, now)| before.files.get(*file) != Some(*now));
         let what = match changed {
             Some((file, _)) => file.display().to_string(),

@@ -14,10 +14,8 @@ const TOKENS: usize = 2048;
 /// The same on a GPU, which fewer leave idle between kernels.
 const TOKENS_ON_GPU: usize = 16384;
 
-/// Features and a head over them.
 #[derive(Clone, Copy)]
 pub(super) struct TaskModel<'a> {
-    /// Where vectors come from.
     pub(super) features: &'a dyn Features,
     pub(super) head: &'a dyn Head,
 }

@@ -113,15 +113,7 @@ impl FinetuneRecipe {
 
     /// One setting that suits small encoders.
     pub(crate) fn quick(epochs: u32) -> Self {
-        Self {
-            batch: vec![32],
-            lr: vec![1e-3],
-            head_lr: vec![],
-            epochs,
-            schedule: LrSchedule::Linear,
-            dropout: 0.1,
-            restarts: 0,
-        }
+        Self { batch: vec![32], lr: vec![1e-3], epochs, ..Self::tagging() }
     }
 
     /// The recipe with some changes. Learning rates that are given hold for the head too, unless it is

@@ -163,13 +163,7 @@ impl TransferResult {
         }
         let text = fs::read_to_string(&path).at(&path, "read")?;
         let wrong = |reason: String| Error::file(&path, reason, "remove it, and resume the run");
-        let mut result: Value =
-            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        if !sealed::open_json(&mut result) {
-            return Err(wrong(sealed::ALTERED.to_owned()));
-        }
-        let result = serde_json::from_value(result).map_err(|error| wrong(error.to_string()))?;
-        Ok(Some(result))
+        sealed::read_json(&text).map(Some).map_err(wrong)
     }
 
     pub(super) fn write(&self, folder: &Path) -> Result<()> {

@@ -99,7 +99,6 @@ fn remove_checkpoints(folder: &Path, number: usize) {
     }
 }
 
-/// Results by the number of their setting.
 fn by_number(
     settings: &[GridSetting],
     results: Vec<SettingResult>,
@@ -121,17 +120,14 @@ fn label(number: usize, of: usize, setting: &GridSetting) -> String {
     format!("setting {} of {of} (seed {seed}, batch {batch}, lr {lr:e}{head})", number + 1)
 }
 
-/// What a checkpoint carries besides weights.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct SettingProgress {
-    /// Epochs done.
     epoch: u32,
     /// The best epoch so far, and its score.
     best: Option<(u32, f64)>,
     history: Vec<EpochMetrics>,
 }
 
-/// A grid being trained.
 struct GridRun<'a> {
     config: &'a TransferConfig,
     sets: &'a LabelledSets,
@@ -166,7 +162,6 @@ struct SettingTrainer<'s, 'a> {
     setting: GridSetting,
 }
 
-/// A setting under way.
 struct SettingRun {
     trainer: Trainer,
     head: Box<dyn Head>,
@@ -416,7 +411,6 @@ impl SettingTrainer<'_, '_> {
         Err(ArchiveError::Misfit { path: path.to_owned(), reason }.into())
     }
 
-    /// The setting before its first epoch.
     fn start(&self) -> Result<SettingRun> {
         let Self { run: GridRun { config, .. }, setting, .. } = self;
         let InitialWeights { params, head, below } =
@@ -445,7 +439,6 @@ impl SettingTrainer<'_, '_> {
         Ok(SettingRun { trainer, head, progress, best: None, saved: Instant::now() })
     }
 
-    /// What a checkpoint says it is of.
     fn metadata(&self) -> Value {
         let GridRun { config, sets, .. } = self.run;
         json!({
@@ -739,7 +732,6 @@ impl GridRun<'_> {
     }
 }
 
-/// Loads weights from a file.
 fn load(path: &Path, params: &mut Params) -> Result<()> {
     let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
     let values = params.iter_mut().map(|(_, value, _)| value);

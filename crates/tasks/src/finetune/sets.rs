@@ -14,7 +14,6 @@ use crate::labelled::{Annotation, Example, LabelSet, LabelledFile, PreparedInput
 use crate::lines::shortened;
 use crate::registry::{ScoreResult, definition};
 
-/// A labelled file, encoded.
 pub(super) struct LabelledSet {
     /// Its name in results: its language, and more where that is not enough.
     pub name: String,
@@ -205,7 +204,6 @@ fn refuse_twice(names: &[String]) -> Result<()> {
     }
 }
 
-/// Labels that a message lists at most.
 const LISTED_LABELS: usize = 10;
 
 /// A label that training does not have, perhaps only because it does not take the whole file.
@@ -312,7 +310,6 @@ impl LabelledSet {
         items.iter().map(|segments| self.labelled.join(labels, segments)).collect()
     }
 
-    /// The score of predicting one label everywhere.
     pub(super) fn score_of_label(&self, labels: &LabelSet, label: u32) -> f64 {
         let constant = |example: &Example| vec![Annotation::of_label(label); example.gold.len()];
         let constant: Vec<_> = self.examples.iter().map(constant).collect();

@@ -30,7 +30,6 @@ use crate::tagged::{TaggedFile, TaggedSentence};
 /// The share of lines that hold one character, from which on a Chinese file is one of characters.
 const CHARACTERS: f64 = 0.9;
 
-/// Named entity recognition.
 pub(crate) struct NerTask;
 
 impl TaskDefinition for NerTask {
@@ -82,7 +81,6 @@ impl NerFile {
         Ok(Self { file, segmented, repair })
     }
 
-    /// The sentences as a model reads them.
     fn sentences(&self) -> impl Iterator<Item = &TaggedSentence<BioTag>> {
         let words = self.segmented.iter().flatten().map(|segmented| &segmented.sentence);
         let plain = self.segmented.is_none().then_some(&self.file.sentences);

@@ -7,7 +7,6 @@ use crate::tagged::TaggedSentence;
 /// The words of a sentence of characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SegmentedSentence {
-    /// The words with their tags.
     pub(super) sentence: TaggedSentence<BioTag>,
     /// How many characters each word has.
     pub(super) lengths: Vec<usize>,

@@ -24,7 +24,6 @@ use crate::labelled::{Annotation, Example, LabelSet, LabelledFile, NONE, Prepare
 use crate::registry::{HeadShape, ScoreResult, ScoringRules, TaskDefinition};
 use crate::segments::{Segment, segments};
 
-/// The relation of a sentence's root.
 pub(crate) const ROOT: &str = "root";
 /// The relation by which the root of a later segment is attached: clauses side by side.
 const PARATAXIS: &str = "parataxis";

@@ -19,7 +19,6 @@ use crate::registry::{ScoreResult, ScoringRules, TaskDefinition};
 use crate::segments::tagged_inputs;
 use crate::tagged::{TagFormat, TaggedFile, TaggedSentence};
 
-/// Part-of-speech tagging.
 pub(crate) struct PosTask;
 
 impl TaskDefinition for PosTask {

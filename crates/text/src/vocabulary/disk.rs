@@ -35,7 +35,6 @@ struct Manifest {
     size: usize,
     specials: SpecialTokens,
     languages: Vec<LanguageManifest>,
-    /// Only for imported tokenizers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     imported: Option<ImportedTokenizer>,
     fingerprint: String,

@@ -110,7 +110,6 @@ impl SubwordEncoder {
         self.known.insert(word.into(), (start, self.ids.len() as u32));
     }
 
-    /// Encodes without the cache.
     fn encode_uncached(&self, text: &str) -> Vec<u32> {
         // A model fails only where it lacks its own unknown subword, which loading rules out.
         let encoding =

@@ -350,7 +350,6 @@ impl GrowingTokenizer {
         Ok(Self { description, subwords, ids })
     }
 
-    /// Adds a subword, with its log-probability.
     fn add(&mut self, subword: String, score: f64) -> u32 {
         let id = self.subwords.len() as u32;
         match &mut self.description["model"]["vocab"] {

@@ -133,7 +133,6 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Completes a vocabulary from its parts.
     fn assemble(
         kind: VocabularyKind,
         specials: SpecialTokens,

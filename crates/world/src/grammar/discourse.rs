@@ -26,7 +26,6 @@ impl<'a> Discourse<'a> {
         Self::about(world, domain, domain.topic(rng), rng)
     }
 
-    /// Opens a document about a given topic.
     pub(crate) fn about(
         world: &'a World,
         domain: &'a Domain,

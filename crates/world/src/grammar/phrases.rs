@@ -3,7 +3,6 @@
 use super::{Relation, Tree, Upos};
 use crate::meaning::{EntityType, MeaningId, World, words};
 
-/// Attaches phrases to a tree.
 pub(crate) struct PhraseBuilder<'a> {
     pub(crate) world: &'a World,
     pub(crate) tree: &'a mut Tree,

@@ -16,7 +16,6 @@ use crate::random::{NamedStreams, shuffle};
 /// Tries at a word of one length before it is made longer.
 const TRIES: usize = 40;
 
-/// A word of a language.
 #[derive(Clone, Debug)]
 pub(crate) struct LexiconEntry {
     sounds: Vec<Syllable>,
@@ -30,7 +29,6 @@ pub(crate) struct LexiconEntry {
 }
 
 impl LexiconEntry {
-    /// The inflections of its part of speech.
     pub(crate) fn inflections(&self) -> impl Iterator<Item = Inflection> {
         Inflection::all(self.upos)
     }

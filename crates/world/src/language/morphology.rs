@@ -65,7 +65,6 @@ impl Inflection {
         Self { plural: node.plural, past: node.past, case }
     }
 
-    /// Every inflection of a part of speech.
     pub(crate) fn all(upos: Upos) -> impl Iterator<Item = Self> {
         let pasts = if upos == Upos::Verb { &[false, true][..] } else { &[false] };
         let plurals =
@@ -88,7 +87,6 @@ impl Inflection {
     }
 }
 
-/// The affixes of one language, spelled.
 #[derive(Clone, Debug)]
 pub(crate) struct AffixTable {
     morphology: Morphology,

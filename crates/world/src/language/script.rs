@@ -54,23 +54,17 @@ const HANGUL_ONSETS: [u32; CONSONANTS] = [17, 16, 15, 7, 3, 0, 6, 2, 5, 11, 9, 1
 const HANGUL_VOWELS: [u32; VOWELS] = [0, 5, 20, 8, 13];
 const HANGUL_CODAS: [u32; CONSONANTS] = [26, 25, 24, 17, 7, 1, 16, 4, 8, 21, 19, 22, 23, 20, 2, 27];
 
+terms::named!(Script {
+    Latin => "latin",
+    Cyrillic => "cyrillic",
+    Greek => "greek",
+    Armenian => "armenian",
+    Georgian => "georgian",
+    Hangul => "hangul",
+    Han => "han",
+});
+
 impl Script {
-    /// All of them.
-    pub const ALL: [Script; 7] = [
-        Script::Latin,
-        Script::Cyrillic,
-        Script::Greek,
-        Script::Armenian,
-        Script::Georgian,
-        Script::Hangul,
-        Script::Han,
-    ];
-
-    /// The name used in `world.toml`.
-    pub fn name(self) -> &'static str {
-        ["latin", "cyrillic", "greek", "armenian", "georgian", "hangul", "han"][self as usize]
-    }
-
     /// The mark at the end of a sentence.
     pub(crate) fn stop(self) -> char {
         ['.', '⁘', '·', '։', '჻', '．', '。'][self as usize]

@@ -25,7 +25,6 @@ pub(crate) struct NounClass {
     /// The word one step more general.
     pub(crate) superclass: MeaningId,
     pub(crate) animate: bool,
-    /// Its nouns, as indices.
     pub(crate) nouns: Vec<usize>,
     /// Factor of frequency by topic.
     pub(crate) topics: Vec<f64>,

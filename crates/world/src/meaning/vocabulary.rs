@@ -19,7 +19,6 @@ pub(crate) enum VerbFrame {
     Oblique(MeaningId),
 }
 
-/// A verb and its selectional preferences.
 #[derive(Clone, Debug)]
 pub(crate) struct Verb {
     pub(crate) id: MeaningId,
@@ -36,7 +35,6 @@ pub(crate) struct Verb {
     pub(crate) topics: Vec<f64>,
 }
 
-/// An adjective and the classes it describes.
 #[derive(Clone, Debug)]
 pub(crate) struct Adjective {
     pub(crate) id: MeaningId,

@@ -21,16 +21,11 @@ pub enum NliLabel {
     Contradiction,
 }
 
-impl NliLabel {
-    /// All three.
-    pub const ALL: [NliLabel; 3] =
-        [NliLabel::Entailment, NliLabel::Neutral, NliLabel::Contradiction];
-
-    /// The name in data sets.
-    pub fn name(self) -> &'static str {
-        ["entailment", "neutral", "contradiction"][self as usize]
-    }
-}
+terms::named!(NliLabel {
+    Entailment => "entailment",
+    Neutral => "neutral",
+    Contradiction => "contradiction",
+});
 
 /// The label of a hypothesis given its premise.
 pub(crate) fn nli_label(

@@ -27,7 +27,6 @@ pub(crate) struct NliItem {
     pub(crate) premises: [Proposition; 3],
 }
 
-/// Draws items from a domain.
 pub(crate) struct NliSampler<'a> {
     pub(crate) world: &'a World,
     pub(crate) domain: &'a Domain,

@@ -93,7 +93,6 @@ impl OutputFolder {
         self.close(sink)
     }
 
-    /// What was written so far.
     pub(crate) fn records(&self) -> &[FileRecord] {
         &self.records
     }
@@ -105,7 +104,6 @@ impl OutputFolder {
 }
 
 impl OutputFile {
-    /// Appends text that holds so many items.
     pub(crate) fn write(&mut self, text: &str, items: usize) -> Result<(), Error> {
         self.hash.update(text.as_bytes());
         self.record.bytes += text.len() as u64;

@@ -26,9 +26,7 @@ use crate::language::Language;
 use crate::meaning::World;
 use crate::random::NamedStreams;
 
-/// Sentences in one step of progress.
 const STEP: usize = 10_000;
-/// Sentences from which word frequencies are counted.
 const COUNTED: usize = 20_000;
 
 /// Generates the world of a plan in the folder `out`, which appears whole or not at all.
@@ -91,7 +89,6 @@ pub fn excerpt(plan: &WorldPlan, sentences: usize) -> (World, Vec<Language>, Vec
     (world, languages, trees)
 }
 
-/// What all writers of files share.
 struct WorldWriter<'a> {
     plan: &'a WorldPlan,
     world: &'a World,
@@ -131,7 +128,6 @@ impl<'a> WorldWriter<'a> {
     }
 }
 
-/// Counts sentences and reports every so many.
 struct ProgressCounter<'a> {
     report: &'a mut dyn FnMut(&str),
     sentences: usize,

@@ -20,7 +20,6 @@ const LEAST_WORDS: usize = 4;
 /// How many documents in a row may bring nothing new before the search is given up.
 const PATIENCE: usize = 2000;
 
-/// A sentence in every language.
 struct ParallelSentence {
     tree: Tree,
     texts: Vec<String>,
