@@ -7,7 +7,6 @@ use std::time::Duration;
 use torment::readers::copy;
 
 use crate::cases::{Bench, text};
-use crate::changes::reads;
 use crate::process::{Ended, Running};
 use crate::recipes::numbers;
 use crate::tree::{Tree, without_clocks};
@@ -166,8 +165,7 @@ impl Bench<'_> {
         let reference = |artefact: &Artefact| {
             let folder = self.folder("artefact", 0)?;
             self.lay_out(artefact, &folder)?;
-            let running = self.start_reading(artefact, &folder)?;
-            let (ended, reads) = reads(running, &folder, artefact)?;
+            let (ended, reads) = self.reads(artefact, &folder)?;
             if !ended.success() {
                 return Err(format!("{}: {}\n{}", artefact.name, ended.message(), ended.stderr));
             }

@@ -16,7 +16,9 @@ use torment::mutation::{Packing, mutate};
 use crate::artefacts::{Artefact, ArtefactReference, PLAIN, SEALED};
 use crate::board::Kind;
 use crate::cases::{Bench, CaseResult, text};
-use crate::process::{Ended, Running};
+use crate::process::Ended;
+#[cfg(not(target_os = "linux"))]
+use crate::process::Running;
 use crate::rot::files;
 
 #[cfg(target_os = "linux")]
@@ -106,27 +108,6 @@ pub(crate) fn hindrance() -> Option<String> {
     Watch::of(&[PathBuf::from("/dev/null")]).err()
 }
 
-/// A command carried to its end, and how often it read each file of an artefact; none where reads cannot be watched.
-pub(crate) fn reads(
-    mut running: Running,
-    folder: &Path,
-    artefact: &Artefact,
-) -> Result<(Ended, Vec<(String, u64)>), String> {
-    let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
-    let mut counts: Vec<(String, u64)> =
-        files(&folder.join(artefact.harmed)).iter().map(|file| (name(file), 0)).collect();
-    let watched: Vec<PathBuf> = counts.iter().map(|(name, _)| folder.join(name)).collect();
-    if let Ok(watch) = Watch::of(&watched) {
-        watch.each_read(&mut running, |path| {
-            let count = counts.iter_mut().find(|(file, _)| *file == name(path));
-            count.into_iter().for_each(|(_, count)| *count += 1);
-            Ok(true)
-        })?;
-    }
-    counts.retain(|(_, count)| *count > 0);
-    Ok((running.wait()?, counts))
-}
-
 /// What becomes of a file.
 #[derive(Debug)]
 enum Deed {
@@ -173,6 +154,33 @@ impl Change {
 }
 
 impl Bench<'_> {
+    /// The command carried to its end, and how often it read each file; nothing of these where reads cannot be watched.
+    pub(crate) fn reads(
+        &self,
+        artefact: &Artefact,
+        folder: &Path,
+    ) -> Result<(Ended, Vec<(String, u64)>), String> {
+        if hindrance().is_some() {
+            return Ok((self.start_reading(artefact, folder)?.wait()?, Vec::new()));
+        }
+        let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
+        let watched = files(&folder.join(artefact.harmed));
+        let mut counts: Vec<(String, u64)> = watched.iter().map(|file| (name(file), 0)).collect();
+        let watch = Watch::of(&watched)?;
+        let mut running = self.start_reading(artefact, folder)?;
+        watch.each_read(&mut running, |path| {
+            let count = counts.iter_mut().find(|(file, _)| *file == name(path));
+            count.into_iter().for_each(|(_, count)| *count += 1);
+            Ok(true)
+        })?;
+        let ended = running.wait()?;
+        counts.retain(|(_, count)| *count > 0);
+        match counts.is_empty() {
+            true => Err(format!("{}: nothing of it is read: {}", artefact.name, ended.message())),
+            false => Ok((ended, counts)),
+        }
+    }
+
     /// One change of one file, before one of the reads of it.
     pub(crate) fn change(&self, index: u64, references: &[ArtefactReference]) -> CaseResult {
         let number = index as usize % references.len();
