@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     Requests,
     /// Mutated files over every reader.
     Files,
+    /// Files that change while they are read.
+    Changes,
 }
 
 impl Kind {
@@ -56,7 +58,7 @@ impl Kind {
             Self::Kills => 1700,
             Self::Early => 200,
             Self::Ranks => 300,
-            Self::Races => 500,
+            Self::Races | Self::Changes => 500,
             Self::Disks => 300,
             Self::Rot => 1000,
             Self::Others => 100,
@@ -78,6 +80,7 @@ impl Kind {
             Self::Greetings => "a false greeting",
             Self::Requests => "a hostile request",
             Self::Files => "a mutated file",
+            Self::Changes => "a file changed while being read",
         }
     }
 }
@@ -111,7 +114,7 @@ pub(crate) fn files(bench: &Bench, index: u64, only: Option<&str>) -> Vec<CaseRe
         Ok(result) => {
             let (times, cost) = (result.files, result.cost);
             let mut all: Vec<CaseResult> = result.faults.into_iter().map(faulty).collect();
-            all.push(CaseResult { name: reader.name, times, cost, fault: None });
+            all.push(CaseResult { name: reader.name, times, cost, ..CaseResult::default() });
             all
         }
         Err(error) => vec![faulty(error)],
@@ -126,6 +129,7 @@ struct Progress {
     faults: BTreeMap<String, Vec<String>>,
     of_name: BTreeMap<&'static str, u64>,
     cost_of_name: BTreeMap<&'static str, ReadingCost>,
+    outcomes: BTreeMap<&'static str, u64>,
 }
 
 /// All cases so far.
@@ -153,6 +157,9 @@ impl Board {
                 let cost = progress.cost_of_name.entry(result.name).or_default();
                 *cost = cost.max(result.cost);
                 *progress.of_name.entry(result.name).or_default() += result.times;
+                if let Some(outcome) = result.outcome {
+                    *progress.outcomes.entry(outcome).or_default() += 1;
+                }
                 if let Some(fault) = result.fault {
                     eprintln!("{} {index}: {}: {fault}", kind.title(), result.name);
                     progress
@@ -203,6 +210,7 @@ impl Board {
                     .map(|(&name, &times)| (name.to_owned(), times))
                     .collect(),
                 found: progress.faults.clone(),
+                outcomes: progress.outcomes.clone(),
                 cost: match kind {
                     Kind::Files => progress.cost_of_name.clone(),
                     _ => BTreeMap::new(),
@@ -238,6 +246,9 @@ struct Row {
     by_name: BTreeMap<String, u64>,
     /// What went wrong, by the same names.
     found: BTreeMap<String, Vec<String>>,
+    /// What came of it where nothing went wrong.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    outcomes: BTreeMap<&'static str, u64>,
     /// The most that reading a file took, by reader.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     cost: BTreeMap<&'static str, ReadingCost>,
@@ -258,7 +269,7 @@ impl Report {
         for row in &self.rows {
             let what = match row.kind {
                 Kind::Files => format!("{} readers", row.by_name.len()),
-                Kind::Rot => format!("{} artefacts", row.by_name.len()),
+                Kind::Rot | Kind::Changes => format!("{} artefacts", row.by_name.len()),
                 _ => format!("{} commands", row.by_name.len()),
             };
             let _ = writeln!(
@@ -277,6 +288,12 @@ impl Report {
                 "\nReading a mutated file took at most {seconds:.2} s of processor time ({slow}) and {memory} MB \
                  beyond its size ({large})."
             );
+        }
+        for row in self.rows.iter().filter(|row| !row.outcomes.is_empty()) {
+            let outcomes =
+                row.outcomes.iter().map(|(outcome, times)| format!("{times} times {outcome}"));
+            let outcomes: Vec<String> = outcomes.collect();
+            let _ = writeln!(text, "\nOf {}: {}.", row.title, outcomes.join(", "));
         }
         for row in self.rows.iter().filter(|row| row.faults > 0) {
             let _ = writeln!(text, "\n{}:", row.title);

@@ -35,6 +35,8 @@ pub(crate) struct CaseResult {
     pub(crate) times: u64,
     pub(crate) fault: Option<String>,
     pub(crate) cost: ReadingCost,
+    /// Which of the outcomes that are no faults it was, where there are several.
+    pub(crate) outcome: Option<&'static str>,
 }
 
 /// The most that reading a mutated file took.

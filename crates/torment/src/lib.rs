@@ -1,5 +1,5 @@
 //! What Isogloss must survive, as a programme that does it: kills, full disks, races of two writers,
-//! flipped bits, and mutated files.
+//! flipped bits, files that change while they are read, and mutated files.
 //!
 //! - [`readers`]: every reader of the project, with a sample of what it reads; the fuzz target of `fuzz/run`
 //!   goes through the same list.

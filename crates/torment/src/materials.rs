@@ -138,7 +138,10 @@ fn fill(base: &Path) -> std::io::Result<()> {
     let lease = r#"{"host":"node7","pid":7,"job":"3_1","nonce":"x"}"#;
     fs::write(base.join("leased/steps/step/lease"), lease)?;
     mining_search().save(&base.join("mining.state")).map_err(std::io::Error::other)?;
+    // Long enough that it is read in many parts.
+    fs::write(base.join("long.txt"), fs::read(base.join("text.txt"))?.repeat(40))?;
     for (name, packing) in [
+        ("long.txt", Packing::Gzip),
         ("text.txt", Packing::Gzip),
         ("text.txt", Packing::Zstd),
         ("a.vec", Packing::Gzip),

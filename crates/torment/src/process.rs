@@ -130,6 +130,11 @@ impl Running {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
+    /// Whether it takes longer than any command should.
+    pub(crate) fn is_late(&self) -> bool {
+        self.begun.elapsed() > LIMIT
+    }
+
     /// Kills it and everything that it started. False where it had ended already.
     pub(crate) fn kill(mut self) -> bool {
         let alive = !self.has_ended();
@@ -186,7 +191,7 @@ impl Running {
         let status = loop {
             match self.child.try_wait().map_err(|error| error.to_string())? {
                 Some(status) => break status,
-                None if self.begun.elapsed() > LIMIT => {
+                None if self.is_late() => {
                     self.kill_group();
                     let _ = self.child.wait();
                     self.forget();

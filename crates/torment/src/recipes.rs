@@ -52,8 +52,9 @@ const SIZES: &str = "--set nli={train=6,dev=3,test=3} --set ner={train=12,dev=4,
     --set treebank={train=4,dev=2,test=2,parallel=2} --set parallel={train=20,dev=4,test=4} \
     --set tatoeba=20 --set classify={train=8,dev=4,test=4}";
 
-/// A run of a few seconds, and one that goes on from a model.
-const SMALL: &str = "--world {base}/world --steps 12 --checkpoint-every 2 --evaluate-every 4 --set stages=[] \
+/// A run of a few seconds, with all that a run may have, and one that goes on from a model.
+const SMALL: &str = "--world {base}/world --preset sep-emb-l1-3 --steps 12 --checkpoint-every 2 --evaluate-every 4 \
+    --set stages=[{steps=3,length=16},{steps=2,sequences=2}] --set snapshots=3 \
     --vocabulary.merges 60 --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 --encoder.heads 2 \
     --encoder.hidden 32 --seed {seed} --out out --device cpu";
 const MORE: &str = "--steps 6 --checkpoint-every 2 --set stages=[] --batch.sequences 4 --text.dev 40 --seed {seed} \
@@ -111,7 +112,7 @@ pub(crate) static RECIPES: [Recipe; 44] = [
     run(
         "transfer",
         "transfer --task ner --model {base}/run --world {base}/world --quick --epochs 2 --limit 12 \
-            --lr 1e-3,2e-3 --seeds {seed} --out out --device cpu --threads 1",
+            --lr 1e-3,2e-3 --train-layers 2 --shift-layer 1 --means {base}/means.safetensors --alpha 0,1 --seeds {seed} --out out --device cpu --threads 1",
         "transfer --resume --out out --device cpu --threads 1",
     ),
     vectors(
