@@ -30,10 +30,25 @@ pub(crate) struct Found {
     /// The runs, in the order in which they are offered.
     pub(crate) entries: Vec<RunEntry>,
     pub(crate) laboratory: Option<PathBuf>,
+    /// The id of the run that is shown beside the first: that of a second place.
+    pub(crate) beside: Option<String>,
 }
 
-/// Finds what there is at a place; where none is named, in this folder.
-pub(crate) fn find(place: Option<&Path>) -> ApiResult<Found> {
+/// Finds what there is at all places; where none is named, in this folder.
+pub(crate) fn find_all(places: &[PathBuf]) -> ApiResult<Found> {
+    let mut found = find(places.first().map(PathBuf::as_path))?;
+    for place in places.iter().skip(1) {
+        let more = find(Some(place))?;
+        if found.beside.is_none() {
+            found.beside = more.entries.first().map(|entry| entry.id.clone());
+        }
+        found.laboratory = found.laboratory.or(more.laboratory);
+        found.entries.extend(more.entries);
+    }
+    Ok(found)
+}
+
+fn find(place: Option<&Path>) -> ApiResult<Found> {
     let here = place.unwrap_or(Path::new("."));
     if !here.exists() && !is_model(here) {
         return Err(ApiFailure::request(missing(here)));
@@ -42,10 +57,14 @@ pub(crate) fn find(place: Option<&Path>) -> ApiResult<Found> {
     let laboratory = std::iter::once(here.to_owned()).chain(usual).find(|root| is_laboratory(root));
     if let Some(root) = laboratory {
         let root = root.strip_prefix(".").map_or(root.clone(), Path::to_owned);
-        return Ok(Found { entries: runs_of_laboratory(&root), laboratory: Some(root) });
+        return Ok(Found {
+            entries: runs_of_laboratory(&root),
+            laboratory: Some(root),
+            beside: None,
+        });
     }
     if is_run(here) || is_model(here) {
-        return Ok(Found { entries: vec![entry(here, None)], laboratory: None });
+        return Ok(Found { entries: vec![entry(here, None)], ..Found::default() });
     }
     let inside = fs::read_dir(here).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut runs: Vec<RunEntry> = inside
@@ -55,7 +74,7 @@ pub(crate) fn find(place: Option<&Path>) -> ApiResult<Found> {
         .collect();
     runs.sort_by(|a, b| natural(&a.name, &b.name));
     match runs.is_empty() {
-        false => Ok(Found { entries: runs, laboratory: None }),
+        false => Ok(Found { entries: runs, ..Found::default() }),
         true => Err(ApiFailure::request(format!(
             "{} holds no run, no laboratory and no Hugging Face model; name the folder of one, or make one with \
              `isogloss demo`",

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use geometry::cka::{CkaConfig, CkaResult, ComparedRows, compare};
-use geometry::neighbours::{NamedVectors, NeighboursResult, nearest};
+use geometry::neighbours::{LanguageNeighbours, NamedVectors, NeighboursResult, nearest};
 use geometry::predictions::{Prediction, RetrievalSpace};
 use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
 use geometry::search::{Measure, unwatched};
@@ -29,6 +29,8 @@ use crate::space::Space;
 const OPEN: usize = 3;
 /// Candidates of a position whose probabilities are given.
 const TOP: usize = 3;
+/// Neighbours among which the translation of a sentence is looked for.
+const MOST_RANKED: usize = 1000;
 /// Wrong answers of retrieval that are listed.
 const LISTED_ERRORS: usize = 100;
 /// The file of mean vectors in a run's folder, or in that of a step of a laboratory.
@@ -90,6 +92,8 @@ pub(crate) struct NeighboursAnswer {
     result: NeighboursResult,
     /// The sentence's translation in each language, where it is known; in the order of the candidates.
     gold: Vec<Option<String>>,
+    /// Its place among each language's candidates, from 1, at every layer; none beyond [`MOST_RANKED`].
+    ranks: Vec<Vec<Option<usize>>>,
 }
 
 /// Sentences whose nearest is not their translation.
@@ -180,9 +184,19 @@ impl ModelShelf {
         let (matrices, _) = device.run(|| mean_vectors(model, &side, &layers))?;
         let query = named(side, &layers, matrices);
         let candidates = &loaded.candidates[&candidates_key(space)];
-        let result = device.run(|| nearest(&query, candidates, k, center, device))?;
+        let ranked = k.max(MOST_RANKED);
+        let mut result = device.run(|| nearest(&query, candidates, ranked, center, device))?;
         let gold = space.gold(lang, text);
-        Ok(NeighboursAnswer { weights: weights.clone(), result, gold })
+        let mut ranks = Vec::new();
+        for layer in result.queries.iter_mut().flat_map(|query| &mut query.layers) {
+            let place = |(found, gold): (&mut LanguageNeighbours, &Option<String>)| {
+                let place = found.neighbors.iter().position(|one| Some(&one.text) == gold.as_ref());
+                found.neighbors.truncate(k);
+                place.map(|place| place + 1)
+            };
+            ranks.push(layer.languages.iter_mut().zip(&gold).map(place).collect());
+        }
+        Ok(NeighboursAnswer { weights: weights.clone(), result, gold, ranks })
     }
 
     /// Retrieval of all parallel sentences at a layer, and where it is wrong.

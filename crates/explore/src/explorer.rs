@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use geometry::predictions::RetrievalSpace;
 use lab::draw::figure::{SpaceView, language_name};
 use lab::spaces::translating_layer;
 use models::PretrainedModel;
@@ -15,7 +16,7 @@ use tensor::Device;
 use text::TsvColumns;
 use train::pretrain::PretrainConfig;
 
-use crate::catalogue::{Found, RunEntry, find};
+use crate::catalogue::{Found, RunEntry, find_all};
 use crate::command::CommandPlace;
 use crate::engine::{ModelPlace, ModelShelf, TranslateQuery, WeightsChoice};
 use crate::error::{ApiFailure, ApiResult, ExploreError};
@@ -35,8 +36,9 @@ const MOST_NEIGHBOURS: usize = 100;
 
 #[derive(Clone, Debug, Default)]
 pub struct ExploreConfig {
-    /// A run, a laboratory, a Hugging Face folder, or a folder with some of these; this folder, where none is named.
-    pub place: Option<PathBuf>,
+    /// A run, a laboratory, a Hugging Face folder, or a folder with some of these; this folder, where none is named. A second
+    /// one is shown beside the first.
+    pub places: Vec<PathBuf>,
     /// Sentences of each language, for a model.
     pub texts: Vec<(String, String)>,
     /// The same where line i says the same in every language.
@@ -145,7 +147,7 @@ impl Explorer {
     /// # Errors
     /// Where there is nothing, or it cannot be read.
     pub fn open(config: ExploreConfig, device: Device) -> Result<Self, ExploreError> {
-        let found = find(config.place.as_deref())?;
+        let found = find_all(&config.places)?;
         let is_run = |entry: &RunEntry| entry.folder.join("probes").is_dir();
         let alone = found.laboratory.is_none() && found.entries.len() == 1;
         if alone && config.files().is_empty() && !is_run(&found.entries[0]) {
@@ -191,7 +193,7 @@ impl Explorer {
             "/api/runs" => self.runs(),
             "/api/run" => self.run(request),
             "/api/items" => Ok(ApiAnswer::json(&self.shown(request)?.1.items())),
-            "/api/points" => self.points(request),
+            "/api/points" | "/api/ranks" => self.points(request),
             "/api/metrics" => self.metrics(request),
             "/api/neighbours" => self.neighbours(request),
             "/api/errors" => self.errors(request),
@@ -216,7 +218,7 @@ impl Explorer {
 
     fn runs(&self) -> ApiResult<ApiAnswer> {
         // A laboratory may have made more of them.
-        let again = find(self.config.place.as_deref());
+        let again = find_all(&self.config.places);
         let mut found = locked(&self.found);
         if let Ok(again) = again {
             *found = again;
@@ -225,6 +227,7 @@ impl Explorer {
         Ok(ApiAnswer::json(&json!({
             "runs": found.entries.iter().map(label).collect::<Vec<_>>(),
             "laboratory": found.laboratory.as_ref().map(|root| root.display().to_string()),
+            "beside": found.beside,
             "version": env!("CARGO_PKG_VERSION"),
         })))
     }
@@ -430,6 +433,7 @@ impl Explorer {
         }))
     }
 
+    /// Of every point at every step two numbers: its place on the plane, or its rank and hubness.
     fn points(&self, request: &ApiRequest) -> ApiResult<ApiAnswer> {
         let (entry, space) = self.shown(request)?;
         let layer = request.number("layer")?.unwrap_or(0);
@@ -439,6 +443,13 @@ impl Explorer {
         let known = locked(&self.planes).get(&key).cloned();
         let planes = match known {
             Some(planes) => planes,
+            None if request.path == "/api/ranks" => {
+                let of = match view {
+                    SpaceView::Raw => RetrievalSpace::Raw,
+                    _ => RetrievalSpace::Centered,
+                };
+                keep(&self.planes, key, space.ranks(layer, of, &self.device)?)
+            }
             None => keep(&self.planes, key, space.planes(layer, view, projection)?),
         };
         let PlaneSeries { steps, count, values, shares } = &*planes;
@@ -644,8 +655,13 @@ impl Explorer {
         Ok(first.ok_or_else(none)?.id.clone())
     }
 
+    /// The run that is shown beside it.
+    pub(crate) fn run_beside(&self) -> Option<String> {
+        locked(&self.found).beside.clone()
+    }
+
     pub fn place(&self) -> &Path {
-        self.config.place.as_deref().unwrap_or(Path::new("."))
+        self.config.places.first().map_or(Path::new("."), PathBuf::as_path)
     }
 }
 

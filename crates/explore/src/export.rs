@@ -21,6 +21,9 @@ use crate::request::{ApiAnswer, ApiRequest, JSON};
 const WITH_NEIGHBOURS: usize = 24;
 const TRANSLATED: usize = 6;
 const NEIGHBOURS: &str = "10";
+/// What can be done to the vectors, with the planes of each.
+const MODES: [(&str, &str); 4] =
+    [("raw", "pca"), ("centered", "pca"), ("aligned", "pca"), ("raw", "difference")];
 /// Bytes of the figures that are inside, at most.
 const FIGURES: usize = 8 << 20;
 /// The weights of a shift, from 0 to 1.5 by tenths: the page's slider.
@@ -108,9 +111,14 @@ pub fn export(explorer: &Explorer, out: &Path) -> Result<ExploreExport, ExploreE
         (Err(failure), None) => return Err(failure.into()),
     };
     let figures_left_out = if laboratory.is_some() { bake_studies(&mut bakery)? } else { 0 };
-    let list: Vec<Value> = run.iter().map(|(id, name)| json!({ "id": id, "name": name })).collect();
+    let other = match explorer.run_beside().filter(|_| run.is_some()) {
+        Some(id) => Some((id.clone(), bake_beside(&mut bakery, &id)?)),
+        None => None,
+    };
+    let list: Vec<Value> =
+        run.iter().chain(&other).map(|(id, name)| json!({ "id": id, "name": name })).collect();
     let runs = json!({ "status": 200, "headers": {}, "json": {
-        "runs": list, "laboratory": &laboratory, "version": env!("CARGO_PKG_VERSION"),
+        "runs": list, "laboratory": &laboratory, "beside": other.as_ref().map(|(id, _)| id), "version": env!("CARGO_PKG_VERSION"),
     } });
     bakery.answers.insert(ApiRequest::new("/api/runs", []).key(), runs);
     let name = run.map(|(_, name)| name).or(laboratory).unwrap_or_default();
@@ -212,13 +220,10 @@ fn bake_run(bakery: &mut Bakery<'_>, id: &str) -> ApiResult<String> {
     let last = overview["steps"].as_array().and_then(|steps| steps.last()).cloned();
     let step = last.unwrap_or_default().to_string();
     let layers = overview["layers"].as_u64().unwrap_or(0);
+    bake_space(bakery, here, layers);
     for layer in (0..layers).map(|layer| layer.to_string()) {
         let at = [here[0], here[1], ("layer", layer.as_str())];
-        bakery.bake("/api/metrics", &at);
-        for (mode, proj) in
-            [("raw", "pca"), ("centered", "pca"), ("aligned", "pca"), ("raw", "difference")]
-        {
-            bakery.bake("/api/points", &[&at[..], &[("mode", mode), ("proj", proj)]].concat());
+        for (mode, proj) in MODES {
             let view = [("mode", mode), ("proj", proj), ("view", "space"), ("step", &step)];
             bakery.bake("/api/command", &[&at[..], &view].concat());
         }
@@ -234,6 +239,33 @@ fn bake_run(bakery: &mut Bakery<'_>, id: &str) -> ApiResult<String> {
         bake_words(bakery, &here, &step, layers);
     }
     Ok(name)
+}
+
+/// Files the space of a run that is shown beside the first; gives the run's name.
+fn bake_beside(bakery: &mut Bakery<'_>, id: &str) -> ApiResult<String> {
+    let run = ("run", id);
+    let none = || ApiFailure::request("the second run has saved no states that could be shown");
+    let overview = bakery.bake("/api/run", &[run]).ok_or_else(none)?;
+    let text = |name: &str| overview[name].as_str().unwrap_or_default().to_owned();
+    let pair = text("pair");
+    let here = [run, ("pair", pair.as_str())];
+    bakery.bake("/api/items", &here);
+    bake_space(bakery, here, overview["layers"].as_u64().unwrap_or(0));
+    Ok(text("name"))
+}
+
+/// Files what is measured at every layer, and where the points are.
+fn bake_space(bakery: &mut Bakery<'_>, here: [(&str, &str); 2], layers: u64) {
+    for layer in (0..layers).map(|layer| layer.to_string()) {
+        let at = [here[0], here[1], ("layer", layer.as_str())];
+        bakery.bake("/api/metrics", &at);
+        for (mode, proj) in MODES {
+            bakery.bake("/api/points", &[&at[..], &[("mode", mode), ("proj", proj)]].concat());
+        }
+        for mode in ["raw", "centered"] {
+            bakery.bake("/api/ranks", &[&at[..], &[("mode", mode)]].concat());
+        }
+    }
 }
 
 /// Files the words, and the neighbours of the first of them.

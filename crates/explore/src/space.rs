@@ -1,12 +1,13 @@
 //! The points of a run or of a model: sentences of several languages, their vectors at every step and layer, and what was measured
 //! there.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use arrays::Matrix;
+use arrays::{Matrix, Stack};
+use geometry::predictions::RetrievalSpace;
 use geometry::projection::{
     PlaneProjection, mean_difference_plane, principal_plane, remove_lengths, variance_between,
 };
@@ -49,6 +50,10 @@ impl PointKind {
 }
 
 pub(crate) const WORDS: usize = 400;
+/// The last rank of a translation that is counted.
+const LAST_RANK: usize = 100;
+/// Bytes of a file of glosses that are read.
+const LONGEST_GLOSSES: u64 = 64 << 20;
 
 /// Sentences or words of several languages with their vectors.
 pub(crate) struct Space {
@@ -59,8 +64,8 @@ pub(crate) struct Space {
     pub(crate) texts: Vec<Vec<String>>,
     /// Tokens of each sentence, where they were counted.
     pub(crate) lengths: Vec<Vec<usize>>,
-    /// The meaning of each word, of invented languages.
-    pub(crate) glosses: Option<Vec<Vec<String>>>,
+    /// What each word means, by language, of invented worlds.
+    lexicon: Vec<BTreeMap<String, String>>,
     /// Whether row i of one language translates row i of the others.
     pub(crate) paired: bool,
     /// Measures at each step; of a model without steps, one.
@@ -103,7 +108,7 @@ pub(crate) struct SpaceItems<'a> {
     paired: bool,
     texts: &'a [Vec<String>],
     lengths: &'a [Vec<usize>],
-    glosses: Option<&'a [Vec<String>]>,
+    lexicon: &'a [BTreeMap<String, String>],
 }
 
 #[derive(Serialize)]
@@ -137,16 +142,21 @@ impl Space {
 
     fn of_series(files: Vec<(String, String)>, series: ProbeSeries) -> Self {
         let side = |side: usize| series.pairs.iter().map(|pair| pair.texts[side].clone()).collect();
-        let gloss = |side: usize| -> Option<Vec<String>> {
-            series.pairs.iter().map(|pair| Some(pair.glosses.as_ref()?[side].clone())).collect()
+        let texts = vec![side(0), side(1)];
+        let lexicon = |side: usize| {
+            let glossed = |pair: &'_ train::pretrain::ProbePair| {
+                Some((pair.texts[side].clone(), pair.glosses.as_ref()?[side].clone()))
+            };
+            let shown = || lexicon_of(series.pairs.iter().filter_map(glossed));
+            files.get(side).and_then(lexicon_of_file).unwrap_or_else(shown)
         };
         Self {
             kind: PointKind::Sentences,
             pair: series.languages.join("-"),
             languages: series.languages.to_vec(),
-            texts: vec![side(0), side(1)],
             lengths: series.lengths().to_vec(),
-            glosses: gloss(0).zip(gloss(1)).map(|(a, b)| vec![a, b]),
+            lexicon: vec![lexicon(0), lexicon(1)],
+            texts,
             paired: true,
             points: series.points.clone(),
             layers: series.layers(),
@@ -179,7 +189,7 @@ impl Space {
             languages: sides.iter().map(|side| side.language.clone()).collect(),
             texts: Vec::new(),
             lengths: Vec::new(),
-            glosses: None,
+            lexicon: files.iter().map(|file| lexicon_of_file(file).unwrap_or_default()).collect(),
             paired,
             points: Vec::new(),
             layers: numbers.len(),
@@ -296,7 +306,7 @@ impl Space {
             kind: PointKind::Words,
             pair: sentences.pair.clone(),
             languages: sentences.languages.clone(),
-            glosses: sentences.word_glosses(&texts),
+            lexicon: sentences.lexicon.clone(),
             texts,
             lengths: Vec::new(),
             paired: false,
@@ -312,26 +322,6 @@ impl Space {
         })
     }
 
-    /// The meanings of words, as the glosses of the sentences have them; an empty one where a word is in no sentence.
-    fn word_glosses(&self, words: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
-        let glosses = self.glosses.as_ref()?;
-        let of_language = |language: usize| {
-            let sentences = self.texts[language].iter().zip(&glosses[language]);
-            let mut known: HashMap<&str, &str> = HashMap::new();
-            for (text, gloss) in sentences {
-                let (words, meanings) = (text.split(' '), gloss.split(' '));
-                if words.clone().count() == meanings.clone().count() {
-                    words.zip(meanings).for_each(|(word, gloss)| {
-                        known.entry(word).or_insert(gloss);
-                    });
-                }
-            }
-            let gloss = |word: &String| known.get(word.as_str()).copied().unwrap_or("").to_owned();
-            words[language].iter().map(gloss).collect()
-        };
-        Some((0..words.len()).map(of_language).collect())
-    }
-
     /// The translation of a sentence in each language, or a word of the same meaning, where it is known.
     pub(crate) fn gold(&self, lang: &str, text: &str) -> Vec<Option<String>> {
         let own = self.languages.iter().position(|language| language == lang);
@@ -341,10 +331,9 @@ impl Space {
             if self.paired {
                 return Some(self.texts[language][row].clone());
             }
-            let glosses = self.glosses.as_ref()?;
-            let gloss = Some(&glosses[own?][row]).filter(|gloss| !gloss.is_empty())?;
-            let place = glosses[language].iter().position(|known| known == gloss)?;
-            Some(self.texts[language][place].clone())
+            let meaning = self.lexicon.get(own?)?.get(text)?;
+            let means = |other: &&String| self.lexicon[language].get(*other) == Some(meaning);
+            self.texts[language].iter().find(means).cloned()
         };
         (0..self.languages.len()).map(other).collect()
     }
@@ -390,7 +379,7 @@ impl Space {
             paired: self.paired,
             texts: &self.texts,
             lengths: &self.lengths,
-            glosses: self.glosses.as_deref(),
+            lexicon: &self.lexicon,
         }
     }
 
@@ -439,6 +428,58 @@ impl Space {
         })
     }
 
+    /// For every point at every step, in place of its coordinates: the rank of its translation among the sentences shown, up to
+    /// [`LAST_RANK`] (beyond it, one more), and of how many sentences of the other language it is the nearest.
+    pub(crate) fn ranks(
+        &self,
+        layer: usize,
+        space: RetrievalSpace,
+        device: &Device,
+    ) -> ApiResult<PlaneSeries> {
+        let ([a, b], true) = (&self.texts[..], self.paired && layer < self.layers) else {
+            return Err(ApiFailure::unknown("ranks are of translations of two languages"));
+        };
+        let pairs = RowPairs::of_keys(a, b);
+        let (measure, keep) = (Measure::Cosine, LAST_RANK.min(a.len()));
+        let search = RetrievalSearch { measure, steps: Vec::new(), device: device.clone(), keep };
+        let (mut steps, mut values) = (Vec::new(), Vec::new());
+        for step in self.steps() {
+            let Ok(sides) = self.layer_states(step, layer) else { continue };
+            let stack = |side| Stack::numbered("", vec![(layer, side)]);
+            let stacks: Vec<Stack> = sides.into_iter().map(stack).collect();
+            let rows = TranslatedRows { source: &stacks[0], target: &stacks[1], pairs: &pairs };
+            let found = device.run(|| retrieve(rows, None, &search))?.kept;
+            let mut measured = vec![[0.0; 2]; 2 * a.len()];
+            for kept in found.iter().filter(|kept| kept.space() == space) {
+                for (side, other) in [b, a].into_iter().enumerate() {
+                    let nearest = kept.of_side(&pairs, side).0;
+                    let most = nearest.len() / a.len();
+                    for (row, nearest) in nearest.chunks(most).enumerate() {
+                        let place = nearest.iter().position(|&id| other[id as usize] == other[row]);
+                        measured[side * a.len() + row][0] = place.unwrap_or(LAST_RANK) as f32 + 1.0;
+                        measured[(1 - side) * a.len() + nearest[0] as usize][1] += 1.0;
+                    }
+                }
+            }
+            steps.push(step);
+            values.extend(measured.into_iter().flatten());
+        }
+        Ok(PlaneSeries { count: 2 * a.len(), shares: Vec::new(), steps, values })
+    }
+
+    /// The vectors of all languages at a step and a layer.
+    fn layer_states(&self, step: u64, layer: usize) -> ApiResult<Vec<Matrix>> {
+        Ok(match &self.states {
+            SpaceStates::Saved(series) => {
+                series.states(step)?.into_iter().map(|mut side| side.swap_remove(layer)).collect()
+            }
+            SpaceStates::Encoded(steps) => {
+                let sides = steps.iter().filter(|(of, _)| *of == step).flat_map(|(_, sides)| sides);
+                sides.map(|side| side[layer].clone()).collect()
+            }
+        })
+    }
+
     fn plane(
         &self,
         step: u64,
@@ -446,18 +487,10 @@ impl Space {
         view: SpaceView,
         projection: Projection,
     ) -> ApiResult<PlaneProjection> {
-        let mut groups: Vec<Matrix> = match (&self.states, projection) {
-            (SpaceStates::Saved(series), Projection::Principal) => {
-                return Ok(plane_at(series, step, layer, view)?);
-            }
-            (SpaceStates::Saved(series), Projection::Difference) => {
-                series.states(step)?.into_iter().map(|mut side| side.swap_remove(layer)).collect()
-            }
-            (SpaceStates::Encoded(steps), _) => {
-                let sides = steps.iter().filter(|(of, _)| *of == step).flat_map(|(_, sides)| sides);
-                sides.map(|side| side[layer].clone()).collect()
-            }
-        };
+        if let (SpaceStates::Saved(series), Projection::Principal) = (&self.states, projection) {
+            return Ok(plane_at(series, step, layer, view)?);
+        }
+        let mut groups = self.layer_states(step, layer)?;
         if projection == Projection::Difference && self.lengths.len() == groups.len() {
             let lengths: Vec<&[usize]> = self.lengths.iter().map(Vec::as_slice).collect();
             remove_lengths(&mut groups, &lengths);
@@ -479,6 +512,29 @@ fn upright(mut plane: PlaneProjection, before: &PlaneProjection) -> PlaneProject
         plane.groups.iter_mut().flatten().for_each(|point| point[1] = -point[1]);
     }
     plane
+}
+
+/// What each word means, by lines and their glosses.
+fn lexicon_of(lines: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
+    let mut lexicon = BTreeMap::new();
+    let fits =
+        |(line, gloss): &(String, String)| line.split(' ').count() == gloss.split(' ').count();
+    for (line, gloss) in lines.filter(fits) {
+        let words = line.split(' ').map(str::to_owned);
+        lexicon.extend(words.zip(gloss.split(' ').map(str::to_owned)));
+    }
+    lexicon
+}
+
+/// The same of a file beside which an invented world wrote `gloss.LANG.txt`.
+fn lexicon_of_file((language, file): &(String, String)) -> Option<BTreeMap<String, String>> {
+    let lines = |path: &Path| -> Option<Vec<String>> {
+        let small = fs::metadata(path).ok()?.len() <= LONGEST_GLOSSES;
+        let text = small.then(|| fs::read_to_string(path).ok())??;
+        Some(text.lines().map(str::to_owned).collect())
+    };
+    let glosses = lines(&Path::new(file).with_file_name(format!("gloss.{language}.txt")))?;
+    Some(lexicon_of(lines(Path::new(file))?.into_iter().zip(glosses)))
 }
 
 /// What changes when a run saves another step: names, sizes and times of its probes' files.

@@ -1,12 +1,12 @@
 // `isogloss explore` in a real browser: node explore.mjs BINARY DIR [--shots DIR]
 //
-// Every view of a laboratory with a run, at 1280 and 390 pixels, light and dark: nothing overflows, no error on the console, nothing is asked of
+// Every view of a laboratory with a run, at 1400, 840 and 390 pixels, light and dark: nothing overflows, no error on the console, nothing is asked of
 // another machine, axe-core finds nothing. Then what the page is for: the address brings a state back, scrubbing moves points, the slider of the shift
-// makes words change language, all of it by keyboard alone; a run that is being trained; without WebGL, and as an exported file. Prints times: first paint, frames of 10,000
+// makes words change language, all of it by keyboard alone; glosses, search, areas, colours, two spaces on one scrubber; a run that is being trained; without WebGL, and as an exported file. Prints times: first paint, frames of 10,000
 // and 100,000 points with WebGL emulated and without it, with the processor's time, and translations.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ if (!folder) {
 const VIEWS = ["space", "emergence", "neighbours", "shift", "layers", "studies"];
 // What must be there before a view counts as drawn.
 const DRAWN = {
-  space: ".inspector select option:nth-child(3)",
+  space: ".clouds[data-points]",
   emergence: ".charts svg.lines path",
   neighbours: ".nearest li",
   shift: ".tokens > li",
@@ -48,8 +48,8 @@ const check = (right, what) => {
 const quantile = (numbers, share) => [...numbers].sort((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(share * numbers.length))];
 
 // A server, and the address that it prints.
-async function serve(place) {
-  const server = spawn(binary, ["explore", place], { stdio: ["ignore", "ignore", "pipe"] });
+async function serve(...places) {
+  const server = spawn(binary, ["explore", ...places], { stdio: ["ignore", "ignore", "pipe"] });
   const address = await new Promise((found, failed) => {
     createInterface({ input: server.stderr }).on("line", (line) => line.trim().startsWith("http://") && found(line.trim()));
     server.on("exit", () => failed(new Error("the server ended")));
@@ -107,6 +107,14 @@ const overflow = () => {
   return { wide, beyond: beyond.slice(0, 3).map((node) => node.outerHTML.slice(0, 90)) };
 };
 
+// Sentences that stand without what they mean.
+const unglossed = () => {
+  const items = [...document.querySelectorAll(".inspector .item, .nearest .item, .mistakes td .item, .found .item")].filter((item) => !item.querySelector(".gloss"));
+  const lines = [...document.querySelectorAll(".sentence")].filter((line) => !line.matches(".glossed") || [...line.querySelectorAll("i")].some((meaning) => meaning.textContent === ""));
+  const tokens = [...document.querySelectorAll(".tokens > li.target, .tokens > li.source")].filter((token) => token.querySelector(".gloss").textContent.trim() === "");
+  return [...items, ...lines, ...tokens].map((node) => node.textContent);
+};
+
 async function look(browser, width, scheme) {
   const tab = await tabIn(browser, `at ${width}, ${scheme}`, { width, scheme });
   await tab.goto(address);
@@ -120,6 +128,8 @@ async function look(browser, width, scheme) {
     check(beyond.length === 0, `${name}: beyond the edge: ${beyond.join(" ")}`);
     check((await tab.locator("h1").count()) === 1 && (await tab.locator("h1").innerText()).length > 8, `${name}: no headline`);
     for (const text of await tab.locator(".failure").allTextContents()) failures.push(`${name}: ${text}`);
+    const bare = await tab.evaluate(unglossed);
+    check(bare.length === 0, `${name}: without a gloss: ${bare.slice(0, 3).join(" | ")}`);
     if (view !== "studies") check((await tab.locator(".command code").first().innerText()).startsWith("isogloss "), `${name}: no command`);
     if (view === "studies") {
       const cut = await tab.evaluate(() => [...document.querySelectorAll(".drawn .scroll")].filter((box) => box.scrollWidth > box.clientWidth + 1).length);
@@ -135,12 +145,14 @@ async function look(browser, width, scheme) {
   await tab.context().close();
 }
 
-const pixels = async (tab) => (await tab.locator(".cloud").screenshot()).toString("base64");
+const pixels = async (tab) => (await tab.locator(".pane:first-child .cloud").screenshot()).toString("base64");
 
 async function use(browser, gpu) {
   const tab = await tabIn(browser, gpu ? "use" : "use without a GPU", { motion: "no-preference", gpu });
   await tab.goto(address);
+  await playsOnce(tab);
   await go(tab, "v=space");
+  if (!gpu) await fills(tab);
   check((await tab.locator(".caption").first().innerText()).includes("no GPU") === !gpu, `it is not said how points are drawn, gpu ${gpu}`);
   // Scrubbing moves the points; so does another layer.
   const last = await pixels(tab);
@@ -166,7 +178,8 @@ async function use(browser, gpu) {
   await tab.locator(".scrubber").fill("0");
   await tab.waitForTimeout(400);
   check((await pixels(tab)) !== words, "scrubbing moves no word");
-  await tab.locator(".inspector select").selectOption({ index: 3 });
+  await search(tab, "a");
+  await tab.locator(".found button").nth(2).click();
   await tab.waitForSelector(".inspector .nearest li");
   await go(tab, "v=neighbours&kind=words");
   check((await tab.locator("h1").innerText()).toLowerCase().includes("word"), "neighbours are not of a word");
@@ -198,6 +211,175 @@ async function use(browser, gpu) {
   await tab.context().close();
 }
 
+const readout = (tab) => tab.locator(".readout strong").innerText();
+
+// It opens at the beginning, and stops at the end.
+async function playsOnce(tab) {
+  await drawn(tab, "space");
+  const at = async () => Number(await tab.locator(".scrubber").inputValue());
+  check((await at()) < 2, `it does not open at the first step: ${await at()}`);
+  const ended = () => document.querySelector(".scrubber").value === document.querySelector(".scrubber").max;
+  await tab.waitForFunction(ended, null, { timeout: 20_000 }).catch(() => failures.push("it does not play to the end"));
+  await tab.waitForTimeout(900);
+  check((await tab.getByRole("button", { name: "Play training" }).count()) === 1, "it plays more than once");
+  check((await tab.evaluate(() => location.hash)).includes("step="), "where it stopped is not in the address");
+}
+
+// The cloud reaches from edge to edge along one axis at least. (A canvas of WebGL cannot be read.)
+async function fills(tab) {
+  const reach = await tab.locator(".pane:first-child .points").evaluate((canvas) => {
+    const { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    const [columns, rows] = [new Set(), new Set()];
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at] + data[at + 1] + data[at + 2] > 600) continue;
+      columns.add((at / 4) % width);
+      rows.add(Math.floor(at / 4 / width));
+    }
+    const span = (places) => Math.max(...places) - Math.min(...places);
+    return Math.max(span(columns) / width, span(rows) / height);
+  });
+  check(reach > 0.8, `the cloud takes ${reach.toFixed(2)} of its frame`);
+}
+
+async function search(tab, text) {
+  await tab.locator("h1").first().evaluate(() => document.activeElement?.blur());
+  await tab.keyboard.press("/");
+  await tab.keyboard.type(text);
+  await tab.waitForSelector(".found:not([hidden]) li");
+}
+
+const runOf = (tab, path) => tab.evaluate(async (path) => (await fetch(`/api/${path}?run=${new URLSearchParams(location.hash.slice(1)).get("run")}`)).json(), path);
+
+// What a search finds, by a word of a gloss, is lit in every view.
+async function find(browser) {
+  const tab = await tabIn(browser, "search");
+  await tab.goto(address);
+  await go(tab, "v=space&step=1000");
+  const items = await runOf(tab, "items");
+  const glossOf = (side, text) => text.split(" ").map((word) => items.lexicon[side][word]).join(" ");
+  const word = glossOf(0, items.texts[0][0]).split(" ").sort((a, b) => b.length - a.length)[0].toLowerCase();
+  const wanted = [0, 1].flatMap((side) => items.texts[side].filter((text) => `${text}\n${glossOf(side, text)}`.toLowerCase().includes(word)));
+  const before = await pixels(tab);
+  await search(tab, word);
+  const [said] = (await tab.locator(".found p").innerText()).split(" ");
+  check(Number(said) === wanted.length, `search: ${said} found, not ${wanted.length}`);
+  check((await tab.locator(".found .item").count()) === Math.min(50, wanted.length), "search: not all that is found is listed");
+  await tab.keyboard.press("ArrowDown");
+  await tab.keyboard.press("Enter");
+  await tab.waitForSelector(".inspector .sentence.lit");
+  check((await pixels(tab)) !== before, "search: nothing is lit in the space");
+  check((await tab.locator(".found:not([hidden])").count()) === 0, "search: the list stays open");
+  for (const [key, view, lit] of [["3", "neighbours", ".answer .lit"], ["4", "shift", ".translation .lit"]]) {
+    await tab.keyboard.press(key);
+    await drawn(tab, view);
+    await tab.waitForSelector(lit, { timeout: 5000 }).catch(() => failures.push(`search: nothing is lit in ${view}`));
+    check((await tab.locator(".sentence").first().innerText()).toLowerCase().includes(word), `search: ${view} shows another sentence`);
+  }
+  // Models have the weights of some steps: the scrubber rests there.
+  await tab.waitForTimeout(900);
+  const { snapshots } = await runOf(tab, "run");
+  const rests = Number((await readout(tab)).replaceAll(/\D/g, ""));
+  check(snapshots.includes(rests), `the scrubber rests at ${rests}, of which there are no weights`);
+  await tab.keyboard.press("1");
+  await drawn(tab, "space");
+  await tab.keyboard.press("Escape");
+  await tab.keyboard.press("Escape");
+  check(!(await tab.evaluate(() => location.hash)).includes("find="), "search: Escape does not end it");
+  await tab.keyboard.press("?");
+  check((await tab.locator("dialog[open] dt").count()) >= 6, "?: no list of keys");
+  await tab.context().close();
+}
+
+// An area lists both languages, and how many find their translation; it is a straight drag.
+async function area(browser) {
+  const tab = await tabIn(browser, "area");
+  await tab.goto(address);
+  await go(tab, "v=space&step=6000");
+  const frame = await tab.locator(".cloud").first().boundingBox();
+  const drag = async (from, to) => {
+    await tab.mouse.move(frame.x + from * frame.width, frame.y + from * frame.height);
+    await tab.mouse.down();
+    await tab.mouse.move(frame.x + to * frame.width, frame.y + to * frame.height, { steps: 2 });
+    await tab.mouse.up();
+    await tab.mouse.move(5, 5);
+    await tab.waitForTimeout(400);
+  };
+  const free = await pixels(tab);
+  await tab.keyboard.down("Shift");
+  await drag(0.01, 0.99);
+  await tab.keyboard.up("Shift");
+  await tab.waitForSelector(".verdict-line", { timeout: 5000 }).catch(() => failures.push("area: it is not said how many find their translation"));
+  const counts = (await tab.locator(".inspector section h2").allInnerTexts()).map((text) => Number(text.replace(/.*: /, "")));
+  check(counts.length === 2 && counts.every((count) => count > 150), `area: of the languages it has ${counts}`);
+  const [found, of] = (await tab.locator(".verdict-line b").innerText()).split(" of ").map(Number);
+  check(found > of / 2 && of > 300, `area: ${found} of ${of} find their translation`);
+  check((await tab.locator(".verdict-line").innerText()).includes("chance"), "area: without its chance");
+  check((await tab.evaluate(unglossed)).length === 0, "area: without a gloss");
+  await tab.getByRole("button", { name: "Select an area" }).click();
+  await drag(0.4, 0.6);
+  check((await pixels(tab)) !== free, "area: what is caught is not lit");
+  const fewer = Number((await tab.locator(".inspector h2").first().innerText()).split(" ")[0]);
+  check(fewer > 0 && fewer < of, `area: a smaller one has ${fewer}`);
+  await tab.getByRole("button", { name: "Select an area" }).click();
+  await tab.context().close();
+}
+
+// Colours and what they mean; the untrained space beside it, whose points stay and whose sentences are the same; how the shift opens.
+async function spaces(browser) {
+  const tab = await tabIn(browser, "two spaces");
+  await tab.goto(address);
+  await go(tab, "v=space&step=6000");
+  check((await tab.locator(".readout").innerText()).includes("(chance 0.1 %)"), "P@1 stands without its chance");
+  let last = await pixels(tab);
+  for (const [colour, bins] of [["found", 2], ["rank", 5], ["hubness", 5], ["length", 3]]) {
+    await tab.getByLabel("Colour", { exact: true }).selectOption(colour);
+    await tab.waitForFunction((bins) => document.querySelectorAll(".legend .bin").length >= bins, bins, { timeout: 5000 }).catch(() => failures.push(`colour: ${colour} has no legend`));
+    await tab.waitForTimeout(200);
+    const now = await pixels(tab);
+    check(now !== last, `colour: ${colour} changes nothing`);
+    last = now;
+  }
+  await tab.getByLabel("Beside", { exact: true }).selectOption("untrained");
+  await tab.waitForSelector(".clouds.two");
+  await tab.waitForTimeout(400);
+  const second = async () => (await tab.locator(".pane:nth-child(2) .cloud").screenshot()).toString("base64");
+  const [stays, moves] = [await second(), await pixels(tab)];
+  await tab.locator(".scrubber").fill("4");
+  await tab.waitForTimeout(400);
+  check((await second()) === stays && (await pixels(tab)) !== moves, "beside: the untrained space moves, or the trained one does not");
+  check((await tab.locator(".pane:nth-child(2) figcaption").innerText()).startsWith("untrained"), "beside: it is not said what it is");
+  await tab.evaluate(() => (location.hash += "&sel=0:9"));
+  await tab.waitForTimeout(400);
+  check((await second()) !== stays, "beside: a sentence is not marked in both spaces");
+  await go(tab, "v=shift");
+  check((await tab.locator("output").innerText()) === "0.6", "the shift does not open with its weight");
+  check((await tab.locator(".tokens .right, .tokens .wrong").count()) > 0, "the shift: words are not judged");
+  await tab.context().close();
+}
+
+// Two runs on one scrubber, served and as a file.
+async function twoRuns(browser) {
+  const states = (run) => (existsSync(join(run, "probes")) ? readdirSync(join(run, "probes"), { recursive: true }).length : 0);
+  const runs = readdirSync(join(folder, "steps")).map((step) => join(folder, "steps", step, "run")).sort((a, b) => states(b) - states(a)).slice(0, 2);
+  const pair = await serve(...runs);
+  const page = join(mkdtempSync(join(tmpdir(), "explore-")), "two.html");
+  const made = spawnSync(binary, ["explore", ...runs, "--export", page], { encoding: "utf8" });
+  check(made.status === 0, `export of two: ${made.stderr}`);
+  for (const [name, at, allowed] of [["two runs", pair.address, new URL(pair.address).origin], ["two runs in a file", pathToFileURL(page).href, "file:"]]) {
+    const tab = await tabIn(browser, name, { allowed });
+    await tab.goto(at);
+    await tab.waitForSelector(".clouds.two", { timeout: 20_000 }).catch(() => failures.push(`${name}: they do not stand beside each other`));
+    const titles = await tab.locator(".pane figcaption").allInnerTexts();
+    check(titles.length === 2 && titles.every((title) => title.includes("P@1")) && titles[0] !== titles[1], `${name}: ${titles}`);
+    await tab.evaluate(() => (location.hash += "&sel=1:4&colour=found"));
+    await tab.waitForSelector(".legend .bin", { timeout: 5000 }).catch(() => failures.push(`${name}: no ranks`));
+    check((await tab.evaluate(unglossed)).length === 0, `${name}: without a gloss`);
+    await tab.context().close();
+  }
+  pair.server.kill();
+}
+
 async function byKeyboard(browser) {
   const tab = await tabIn(browser, "keyboard");
   await tab.goto(address);
@@ -218,8 +400,11 @@ async function byKeyboard(browser) {
   await tab.keyboard.press("Home");
   await tab.waitForTimeout(400);
   check((await pixels(tab)) !== before, "keyboard: the scrubber does not move");
-  await reach("Choose a sentence");
-  await tab.keyboard.press("ArrowDown");
+  await reach("Search sentences");
+  await tab.keyboard.type("a");
+  await tab.waitForSelector(".found li");
+  await tab.keyboard.press("Tab");
+  await tab.keyboard.press("Enter");
   await tab.waitForTimeout(400);
   check((await tab.evaluate(() => location.hash)).includes("sel="), "keyboard: no sentence can be chosen");
   for (const [number, view] of VIEWS.entries()) {
@@ -260,7 +445,7 @@ async function frames(browser, count, limit, gpu = false) {
   await tab.route("**/api/items?*", async (route) => {
     const answer = await (await route.fetch()).json();
     const texts = [0, 1].map((side) => Array.from({ length: count / 2 }, (_, row) => `${side} ${row}`));
-    await route.fulfill({ json: { ...answer, texts, glosses: null } });
+    await route.fulfill({ json: { ...answer, texts, lengths: [], lexicon: [] } });
   });
   await tab.route("**/api/metrics?*", async (route) => {
     const answer = await (await route.fetch()).json();
@@ -286,6 +471,10 @@ async function frames(browser, count, limit, gpu = false) {
     return times.slice(5);
   });
   const median = quantile(times, 0.5);
+  // Words without meanings stand alone.
+  await tab.evaluate(() => (location.hash += "&sel=0:3"));
+  await tab.waitForSelector(".inspector .sentence");
+  check((await tab.locator(".inspector .glossed, .inspector .gloss").count()) === 0, "a gloss that nobody has given");
   const used = ((await spent()) - before) / 90;
   console.log(`scrubbing ${count} points, ${how}: median ${median.toFixed(1)} ms a frame, p95 ${quantile(times, 0.95).toFixed(1)} ms; ${used.toFixed(1)} ms of processor time`);
   check(median <= limit, `${count} points, ${how}: ${median.toFixed(1)} ms a frame, more than ${limit.toFixed(0)}`);
@@ -359,6 +548,11 @@ async function exported(browser) {
   check((await figure.evaluate((image) => image.naturalWidth)) > 0, "export: no figure in the studies");
   await go(tab, "v=space&kind=words");
   check((await tab.locator(".caption").first().innerText()).includes("words"), "export: no words");
+  await go(tab, "v=space&beside=untrained&colour=found&sel=0:3");
+  await tab.waitForSelector(".clouds.two", { timeout: 5000 }).catch(() => failures.push("export: no untrained space"));
+  await tab.waitForSelector(".legend .bin", { timeout: 5000 }).catch(() => failures.push("export: no ranks"));
+  check((await tab.evaluate(unglossed)).length === 0, "export: without a gloss");
+  await search(tab, "a");
   await tab.context().close();
 }
 
@@ -397,11 +591,15 @@ async function live(browser) {
 try {
   const browser = await launch(SOFTWARE);
   await times(browser);
-  for (const width of [1280, 390]) {
+  for (const width of [1400, 840, 390]) {
     for (const scheme of ["light", "dark"]) await look(browser, width, scheme);
   }
   await use(browser, true);
   await use(browser, false);
+  await find(browser);
+  await area(browser);
+  await spaces(browser);
+  await twoRuns(browser);
   await byKeyboard(browser);
   const few = await frames(browser, 400, Number.POSITIVE_INFINITY, true);
   await frames(browser, 10_000, 2 * few + 17, true);

@@ -22,6 +22,8 @@ const EXAMPLES: &str = "Examples:
     isogloss explore mbert --parallel en=en.txt --parallel fr=fr.txt --limit 1000
   On a server without a browser, with the line for one's own machine printed:
     isogloss explore lab --port 8123
+  Two runs beside each other, on one scrubber:
+    isogloss explore run-shared run-separate
   One run as a file that opens anywhere:
     isogloss explore run --export run.html
 
@@ -32,9 +34,10 @@ nothing from elsewhere. Each view gives the command that prints its numbers. Ctr
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explore {
-    /// A run, a laboratory, a Hugging Face folder, or a folder with some of these [default: this folder].
-    #[arg(value_name = "DIR", help_heading = "Input")]
-    place: Option<PathBuf>,
+    /// A run, a laboratory, a Hugging Face folder, or a folder with some of these [default: this folder]; a second one is
+    /// shown beside the first.
+    #[arg(value_name = "DIR", num_args = 0..=2, help_heading = "Input")]
+    places: Vec<PathBuf>,
 
     /// Sentences, one a line, with their language, to look at a model with; repeat for more languages.
     #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text,
@@ -79,7 +82,7 @@ pub(crate) struct Explore {
 impl Explore {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let config = ExploreConfig {
-            place: self.place,
+            places: self.places,
             texts: self.texts,
             parallel: self.parallel,
             selection: match self.limit {

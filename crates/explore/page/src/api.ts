@@ -99,16 +99,17 @@ export interface PointArray {
   shares: number[];
 }
 
-export async function getPoints(params: Params): Promise<PointArray> {
+/** Two numbers of every point at every step: its place, or of `/api/ranks` the rank of its translation and its hubness. */
+export async function getPoints(params: Params, path = "/api/points"): Promise<PointArray> {
   let buffer: ArrayBuffer;
   let header: (name: string) => string;
   if (baked) {
-    const answer = fromBaked("/api/points", params);
+    const answer = fromBaked(path, params);
     const text = atob(answer.base64 ?? "");
     buffer = Uint8Array.from(text, (letter) => letter.charCodeAt(0)).buffer;
     header = (name) => answer.headers[name] ?? "";
   } else {
-    const response = await reach(addressOf("/api/points", params));
+    const response = await reach(addressOf(path, params));
     buffer = await response.arrayBuffer();
     header = (name) => response.headers.get(name) ?? "";
   }
@@ -148,6 +149,8 @@ export interface Progress {
 export interface RunList {
   runs: { id: string; name: string }[];
   laboratory: string | null;
+  /** The run of a second place, which is shown beside the first. */
+  beside: string | null;
   version: string;
 }
 
@@ -184,7 +187,8 @@ export interface Items {
   paired: boolean;
   texts: string[][];
   lengths: number[][];
-  glosses: string[][] | null;
+  /** What each word means, by language, of invented worlds. */
+  lexicon: Record<string, string>[];
 }
 
 export interface Metrics {
@@ -214,6 +218,8 @@ export interface Neighbours {
   }[];
   candidates: { language: string; candidates: number }[];
   gold: (string | null)[];
+  /** Layers x languages: the place of the translation, where it is among the first thousand. */
+  ranks: (number | null)[][];
 }
 
 export interface RetrievalErrors {

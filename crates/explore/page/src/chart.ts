@@ -28,6 +28,8 @@ export interface ChartOptions {
 }
 
 const LINEAR_UNTIL = 50;
+/** The highest line of text. */
+const HIGHEST = 12;
 
 /** A chart whose cursor can be moved without drawing the rest again. */
 export interface Chart {
@@ -57,7 +59,7 @@ export function chart(options: ChartOptions): Chart {
 
 function plot(options: ChartOptions, width: number): { root: SVGSVGElement; drawCursor: (cursor: number) => void } {
   const height = options.height ?? 190;
-  const [left, right, top, bottom] = [44, 104, 10, 34];
+  const [left, right, top, bottom] = [44, 104, 18, 34];
   const xs = options.series.flatMap((one) => one.points.map((point) => point[0]));
   const ys = options.series.flatMap((one) => one.points.map((point) => point[1])).concat((options.levels ?? []).map((level) => level.value));
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
@@ -105,15 +107,17 @@ function plot(options: ChartOptions, width: number): { root: SVGSVGElement; draw
     const chosen = ordered.filter((one) => one.colour !== null && one.points.length > 0);
     const values = chosen.map((one) => ({ colour: one.colour, value: interpolate(one.points, cursor, place) }));
     const atEnd = at > width - right - 48;
+    // From below to above, and where there is no room at the top, down again.
     let free = height - bottom + 12;
-    for (const { colour, value } of values.sort((a, b) => a.value - b.value)) {
-      const wanted = y(value) - 7 < 12 ? y(value) + 17 : y(value) - 7;
-      free = Math.min(wanted, free - 13);
+    const lines = values.sort((a, b) => a.value - b.value).map(({ value }) => (free = Math.min(y(value) - 7, free - 13)));
+    free = HIGHEST;
+    for (let number = lines.length - 1; number >= 0; number--) free = 13 + (lines[number] = Math.max(lines[number], free));
+    values.forEach(({ colour, value }, number) => {
       cursorMarks.append(
         svg("circle", { class: `marker c${colour}`, cx: at, cy: y(value), r: 4 }),
-        svg("text", { class: `small halo strong${atEnd ? " end" : ""}`, x: atEnd ? at - 8 : at + 8, y: free }, options.format(value)),
+        svg("text", { class: `small halo strong${atEnd ? " end" : ""}`, x: atEnd ? at - 8 : at + 8, y: lines[number] }, options.format(value)),
       );
-    }
+    });
   };
   if (options.cursor !== null) drawCursor(options.cursor);
   root.append(cursorMarks);

@@ -8,15 +8,15 @@ import { Raster } from "./raster";
 
 // What is the same for a whole point is computed once for it, not for each of its pixels.
 const VERTEX = `#version 300 es
-in vec2 a; in vec2 b; in float language;
-uniform float t, size, opacity; uniform vec2 scale, zoom, pan, aspect; uniform vec3 colours[12];
+in vec2 a; in vec2 b; in float style;
+uniform float size, opacity; uniform vec2 from, to, shift, pixel; uniform vec3 colours[13];
 flat out vec4 ink; flat out float round;
 void main() {
-  vec2 p = mix(a * scale.x, b * scale.y, t) * zoom.x + pan;
-  gl_Position = vec4(p * aspect, 0.0, 1.0);
+  vec2 p = a * from + b * to + shift;
+  gl_Position = vec4((p * pixel - 1.0) * vec2(1.0, -1.0), 0.0, 1.0);
   gl_PointSize = size;
-  ink = vec4(colours[int(language)], 1.0) * opacity;
-  round = 1.0 - mod(language, 2.0);
+  ink = vec4(colours[int(style) / 2], 1.0) * opacity;
+  round = 1.0 - mod(style, 2.0);
 }`;
 const FRAGMENT = `#version 300 es
 precision mediump float;
@@ -37,8 +37,35 @@ function obstacle(): string {
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name) ? "This browser has no GPU, so that points are drawn without WebGL." : "";
 }
 
-/** The view reaches so many times the root mean square distance from the centre. */
-const REACH = 2;
+/** The last colour: of points that are not meant while others are. */
+export const FADED = 12;
+/** Pixels between the cloud and its frame. */
+const MARGIN = 34;
+/** Points by which the reach of a cloud is judged. */
+const JUDGED = 4000;
+/** Up to so many points are drawn large and opaque. */
+const FEW = 1000;
+
+/** The middle of a cloud along both axes, and how far it reaches from there; a few points that are far off do not count. */
+function reach(points: Float32Array): [number, number, number, number] {
+  const stride = 2 * Math.max(1, Math.floor(points.length / 2 / JUDGED));
+  const [[x, wide], [y, high]] = [0, 1].map((axis) => {
+    const sorted = new Float32Array(Math.ceil(points.length / stride)).map((_, place) => points[place * stride + axis]).sort();
+    const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))] ?? 0;
+    const spare = 0.3 * (at(0.99) - at(0.01));
+    const [least, most] = [Math.max(at(0), at(0.01) - spare), Math.min(at(1), at(0.99) + spare)];
+    return [(least + most) / 2, (most - least) / 2 || 1e-9];
+  });
+  return [x, y, wide, high];
+}
+
+/** All points in an order that does not go from language to language, so that none covers the others. */
+function mixed(count: number): Uint32Array {
+  let stride = Math.max(1, Math.floor(count * 0.618));
+  const divides = (a: number, b: number): number => (b === 0 ? a : divides(b, a % b));
+  while (divides(stride, count) > 1) stride++;
+  return new Uint32Array(count).map((_, place) => (place * stride) % count);
+}
 
 export interface CloudMarks {
   /** Pairs of points that lines join. */
@@ -46,7 +73,8 @@ export interface CloudMarks {
   /** Pairs that are emphasised, and rings. */
   strong: [number, number][];
   rings: number[];
-  labels: [number, string][];
+  /** Lines of text beside points. */
+  labels: [number, string[]][];
 }
 
 export class Cloud {
@@ -66,19 +94,25 @@ export class Cloud {
   private program: WebGLProgram | null = null;
   private uniforms: Record<string, WebGLUniformLocation | null> = {};
   private buffer: WebGLBuffer | null = null;
-  private languageBuffer: WebGLBuffer | null = null;
+  private styleBuffer: WebGLBuffer | null = null;
+  private orderBuffer: WebGLBuffer | null = null;
   private data: PointArray | null = null;
-  private languages: Float32Array = new Float32Array();
-  private scales: number[] = [];
+  private styles: Float32Array = new Float32Array();
+  private order: Uint32Array = new Uint32Array();
+  private colours: string[] = [];
+  private reaches: [number, number, number, number][] = [];
   private at = 0;
   private zoom = 1;
   private pan: [number, number] = [0, 0];
   private chosen: CloudMarks = { joined: [], strong: [], rings: [], labels: [] };
-  private lasso: [number, number][] = [];
+  /** Whether dragging selects an area, without a key too. */
+  selects = false;
+  /** Two corners of the area. */
+  private area: [number, number, number, number] | null = null;
   private palette: [number, number, number][] = [];
   private ground: [number, number, number] = [1, 1, 1];
   /** Colours and font of the page, which are looked up when they may have changed, not at every frame. */
-  private look = { ink: "", ground: "", font: "" };
+  private look = { ink: "", soft: "", ground: "", font: "" };
 
   constructor(label: string) {
     this.element = h("div", { class: "cloud", role: "img", "aria-label": label }, this.points, this.marks);
@@ -110,43 +144,60 @@ export class Cloud {
       gl.compileShader(shader);
       gl.attachShader(program, shader);
     }
-    ["a", "b", "language"].forEach((name, place) => gl.bindAttribLocation(program, place, name));
+    ["a", "b", "style"].forEach((name, place) => gl.bindAttribLocation(program, place, name));
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS)) return;
     this.program = program;
-    for (const name of ["t", "size", "scale", "zoom", "pan", "aspect", "colours", "opacity"]) {
+    for (const name of ["size", "from", "to", "shift", "pixel", "colours", "opacity"]) {
       this.uniforms[name] = gl.getUniformLocation(program, name);
     }
     this.buffer = gl.createBuffer();
-    this.languageBuffer = gl.createBuffer();
+    this.styleBuffer = gl.createBuffer();
+    this.orderBuffer = gl.createBuffer();
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.points.addEventListener("webglcontextlost", (event) => event.preventDefault());
     this.points.addEventListener("webglcontextrestored", () => {
       this.prepare(gl);
-      if (this.data) this.setData(this.data, this.languages);
+      if (this.data) this.setData(this.data, this.styles, this.colours);
     });
   }
 
-  /** New points; the language of each by its number. */
-  setData(data: PointArray, languages: Float32Array) {
+  /** New points. */
+  setData(data: PointArray, styles: Float32Array, colours: string[]) {
     this.data = data;
-    this.languages = languages;
-    this.scales = data.steps.map((_, step) => {
-      const from = step * data.count * 2;
-      let squares = 0;
-      for (let i = from; i < from + data.count * 2; i++) squares += data.values[i] ** 2;
-      return 1 / (REACH * Math.sqrt(squares / Math.max(1, data.count)) || 1);
-    });
+    this.reaches = data.steps.map((_, step) => reach(this.of(step)));
     this.note = this.obstacle;
     const gl = this.gl;
     if (gl && this.isAccelerated) {
       gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
       gl.bufferData(gl.ARRAY_BUFFER, data.values, gl.STATIC_DRAW);
-      gl.bindBuffer(gl.ARRAY_BUFFER, this.languageBuffer);
-      gl.bufferData(gl.ARRAY_BUFFER, languages, gl.STATIC_DRAW);
     }
     this.at = Math.min(this.at, data.steps.length - 1);
+    this.setStyles(styles, colours);
+  }
+
+  /** How points look: twice the number of a colour, and one more for a diamond. Faded ones are drawn first. */
+  setStyles(styles: Float32Array, colours: string[]) {
+    this.styles = styles;
+    this.colours = colours;
+    const all = mixed(styles.length);
+    const faded = (point: number) => styles[point] >= 2 * FADED;
+    this.order = all.filter(faded);
+    if (this.order.length === 0) this.order = all;
+    else {
+      const before = this.order;
+      this.order = all.slice();
+      this.order.set(before);
+      this.order.set(all.filter((point) => !faded(point)), before.length);
+    }
+    const gl = this.gl;
+    if (gl && this.isAccelerated) {
+      gl.bindBuffer(gl.ARRAY_BUFFER, this.styleBuffer);
+      gl.bufferData(gl.ARRAY_BUFFER, styles, gl.STATIC_DRAW);
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.orderBuffer);
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, this.order, gl.STATIC_DRAW);
+    }
     this.repaint();
   }
 
@@ -173,9 +224,10 @@ export class Cloud {
       const number = Number.parseInt(digits.length === 3 ? digits.replace(/./g, "$&$&") : digits, 16);
       return [(number >> 16) / 255, ((number >> 8) & 255) / 255, (number & 255) / 255];
     };
-    this.palette = Array.from({ length: 12 }, (_, place) => rgb(colour(`--c${place}`) || "#888888"));
+    this.palette = Array.from({ length: FADED }, (_, place) => rgb(colour(this.colours[place] ?? "--c6") || "#888888"));
+    this.palette.push(rgb(colour("--faded")));
     this.ground = rgb(colour("--ground"));
-    this.look = { ink: colour("--ink"), ground: colour("--ground"), font: getComputedStyle(document.body).fontFamily };
+    this.look = { ink: colour("--ink"), soft: colour("--soft"), ground: colour("--ground"), font: getComputedStyle(document.body).fontFamily };
     this.resize();
   }
 
@@ -201,15 +253,13 @@ export class Cloud {
     return [from, Math.min(from + 1, last), Math.max(0, this.at - from)];
   }
 
-  private aspect(): [number, number] {
-    const { width, height } = this.points;
-    return width > height ? [height / width, 1] : [1, width / height];
+  private pointSize(): number {
+    const size = Math.min(9, Math.max(2.2, 9 * (FEW / this.data!.count) ** 0.4));
+    return size * this.ratio() * Math.min(1.6, Math.sqrt(this.zoom));
   }
 
-  private pointSize(): number {
-    const count = this.data?.count ?? 0;
-    const base = count <= 1000 ? 9 : count <= 10_000 ? 4.5 : 2.5;
-    return base * this.ratio() * Math.min(1.6, Math.sqrt(this.zoom));
+  private opacity(): number {
+    return Math.min(0.72, Math.max(0.14, 0.72 * ((2 * FEW) / this.data!.count) ** 0.4) * Math.sqrt(this.zoom));
   }
 
   draw() {
@@ -221,7 +271,7 @@ export class Cloud {
 
   private drawAccelerated(gl: WebGL2RenderingContext) {
     const { count } = this.data!;
-    const [a, b, t] = this.between();
+    const [a, b] = this.between();
     gl.viewport(0, 0, this.points.width, this.points.height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
@@ -231,28 +281,25 @@ export class Cloud {
       gl.enableVertexAttribArray(place);
       gl.vertexAttribPointer(place, 2, gl.FLOAT, false, 8, step * count * 8);
     });
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.languageBuffer);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.styleBuffer);
     gl.enableVertexAttribArray(2);
     gl.vertexAttribPointer(2, 1, gl.FLOAT, false, 4, 0);
-    gl.uniform1f(this.uniforms.t, t);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.orderBuffer);
+    const { from, to, shift } = this.placing();
     gl.uniform1f(this.uniforms.size, this.pointSize());
     gl.uniform1f(this.uniforms.opacity, this.opacity());
-    gl.uniform2f(this.uniforms.scale, this.scales[a], this.scales[b]);
-    gl.uniform2f(this.uniforms.zoom, this.zoom, this.zoom);
-    gl.uniform2f(this.uniforms.pan, ...this.pan);
-    gl.uniform2f(this.uniforms.aspect, ...this.aspect());
+    gl.uniform2f(this.uniforms.from, ...from);
+    gl.uniform2f(this.uniforms.to, ...to);
+    gl.uniform2f(this.uniforms.shift, ...shift);
+    gl.uniform2f(this.uniforms.pixel, 2 / this.points.width, 2 / this.points.height);
     gl.uniform3fv(this.uniforms.colours, this.palette.flat());
-    gl.drawArrays(gl.POINTS, 0, count);
+    gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 0);
   }
 
   private drawPlain(context: CanvasRenderingContext2D) {
-    const { palette, ground, languages } = this;
+    const { palette, ground, styles, order } = this;
     const [a, b] = this.between().slice(0, 2).map((step) => this.of(step));
-    this.raster.draw(context, { a, b, ...this.placing(), languages, size: this.pointSize(), opacity: this.opacity(), palette, ground });
-  }
-
-  private opacity(): number {
-    return this.data!.count > 20_000 ? 0.5 : 0.72;
+    this.raster.draw(context, { a, b, ...this.placing(), styles, order, size: this.pointSize(), opacity: this.opacity(), palette, ground });
   }
 
   /** The points of a step. */
@@ -264,11 +311,13 @@ export class Cloud {
   /** Where a point is in pixels of the canvas: its place at one step times `from`, and at the next times `to`, and `shift`. */
   private placing(): { from: [number, number]; to: [number, number]; shift: [number, number] } {
     const [a, b, t] = this.between();
-    const [sx, sy] = this.aspect();
     const { width, height } = this.points;
-    const [x, y] = [(sx * width) / 2, (-sy * height) / 2];
-    const [before, after] = [this.scales[a] * (1 - t) * this.zoom, this.scales[b] * t * this.zoom];
-    return { from: [x * before, y * before], to: [x * after, y * after], shift: [width / 2 + this.pan[0] * x, height / 2 + this.pan[1] * y] };
+    const half = [width, height].map((side) => Math.max(side / 4, side / 2 - MARGIN * this.ratio()));
+    // Either step fills the frame by itself.
+    const scale = (step: number) => Math.min(...half.map((side, axis) => side / this.reaches[step][2 + axis])) * this.zoom;
+    const [before, after] = [scale(a) * (1 - t), scale(b) * t];
+    const middle = (axis: number) => this.reaches[a][axis] * before + this.reaches[b][axis] * after;
+    return { from: [before, -before], to: [after, -after], shift: [width / 2 + this.pan[0] - middle(0), height / 2 + this.pan[1] + middle(1)] };
   }
 
   /** Calls with every point's place in pixels of the canvas. */
@@ -312,7 +361,7 @@ export class Cloud {
       context.stroke();
       context.globalAlpha = 1;
     };
-    const { ink, ground, font } = this.look;
+    const { ink, soft, ground, font } = this.look;
     line(this.chosen.joined, ink, 1, 0.45);
     line(this.chosen.strong, ink, 2, 0.95);
     for (const point of this.chosen.rings) {
@@ -329,25 +378,26 @@ export class Cloud {
     for (const [point, text] of this.chosen.labels) {
       const [x, placed] = this.place(point);
       // Of two points that are close, one is named above and the other below.
-      const close = used.some(([ux, uy]) => Math.abs(ux - x) < 200 * ratio && Math.abs(uy - placed) < 20 * ratio);
-      const y = placed + (close ? 27 * ratio : 0);
+      const close = used.some(([ux, uy]) => Math.abs(ux - x) < 240 * ratio && Math.abs(uy - placed) < 34 * ratio);
+      const y = placed + (close ? (12 + 15 * text.length) * ratio : 0);
       used.push([x, placed]);
-      const wide = context.measureText(text).width;
-      const left = Math.max(4, Math.min(x + 11 * ratio, width - wide - 4 * ratio));
-      context.strokeStyle = ground;
-      context.lineWidth = 4 * ratio;
-      context.strokeText(text, left, y - 9 * ratio);
-      context.fillStyle = ink;
-      context.fillText(text, left, y - 9 * ratio);
+      text.forEach((line, number) => {
+        const wide = context.measureText(line).width;
+        const left = Math.max(4, Math.min(x + 11 * ratio, width - wide - 4 * ratio));
+        const level = y + (15 * (number + 1 - text.length) - 9) * ratio;
+        context.strokeStyle = ground;
+        context.lineWidth = 4 * ratio;
+        context.strokeText(line, left, level);
+        context.fillStyle = number === 0 ? ink : soft;
+        context.fillText(line, left, level);
+      });
     }
-    if (this.lasso.length > 1) {
+    if (this.area) {
+      const [x, y, right, bottom] = this.area;
       context.strokeStyle = ink;
       context.lineWidth = 1.5 * ratio;
       context.setLineDash([4 * ratio, 3 * ratio]);
-      context.beginPath();
-      this.lasso.forEach(([x, y], number) => (number ? context.lineTo(x, y) : context.moveTo(x, y)));
-      context.closePath();
-      context.stroke();
+      context.strokeRect(x, y, right - x, bottom - y);
       context.setLineDash([]);
     }
   }
@@ -379,7 +429,7 @@ export class Cloud {
     this.element.addEventListener("pointerdown", (event) => {
       start = place(event);
       moved = false;
-      this.lasso = event.shiftKey ? [start] : [];
+      this.area = event.shiftKey || this.selects ? [...start, ...start] : null;
       this.element.setPointerCapture(event.pointerId);
     });
     this.element.addEventListener("pointermove", (event) => {
@@ -387,21 +437,21 @@ export class Cloud {
       if (!start) return this.onHover(this.nearest(...here));
       if (Math.hypot(here[0] - start[0], here[1] - start[1]) < 4 && !moved) return;
       moved = true;
-      if (this.lasso.length > 0) {
-        this.lasso.push(here);
+      if (this.area) {
+        this.area = [this.area[0], this.area[1], ...here];
         return this.redrawMarks();
       }
-      const [sx, sy] = this.aspect();
-      this.pan[0] += ((here[0] - start[0]) * 2) / this.points.width / sx;
-      this.pan[1] -= ((here[1] - start[1]) * 2) / this.points.height / sy;
+      this.pan[0] += here[0] - start[0];
+      this.pan[1] += here[1] - start[1];
       start = here;
       this.draw();
     });
     this.element.addEventListener("pointerup", (event) => {
-      if (this.lasso.length > 2) this.onLasso(this.within(this.lasso));
-      else if (!moved) this.onPick(this.nearest(...place(event)));
-      this.lasso = [];
+      const area = moved ? this.area : null;
+      this.area = null;
       start = null;
+      if (area) this.onLasso(this.within(area));
+      else if (!moved) this.onPick(this.nearest(...place(event)));
       this.redrawMarks();
     });
     this.element.addEventListener("pointerleave", () => this.onHover(null));
@@ -413,8 +463,7 @@ export class Cloud {
         const factor = Math.exp(-event.deltaY * 0.0015);
         const next = Math.min(40, Math.max(0.5, this.zoom * factor));
         const [x, y] = place(event);
-        const [sx, sy] = this.aspect();
-        const at = [((x / this.points.width) * 2 - 1) / sx, (1 - (y / this.points.height) * 2) / sy];
+        const at = [x - this.points.width / 2, y - this.points.height / 2];
         this.pan = [0, 1].map((axis) => at[axis] - ((at[axis] - this.pan[axis]) * next) / this.zoom) as [number, number];
         this.zoom = next;
         this.draw();
@@ -423,16 +472,11 @@ export class Cloud {
     );
   }
 
-  private within(outline: [number, number][]): number[] {
+  private within([x0, y0, x1, y1]: [number, number, number, number]): number[] {
     const inside: number[] = [];
     if (!this.data) return inside;
     this.forEach((point, x, y) => {
-      let odd = false;
-      outline.forEach(([x1, y1], number) => {
-        const [x2, y2] = outline[(number + outline.length - 1) % outline.length];
-        if (y1 > y !== y2 > y && x < ((x2 - x1) * (y - y1)) / (y2 - y1) + x1) odd = !odd;
-      });
-      if (odd) inside.push(point);
+      if (x >= Math.min(x0, x1) && x <= Math.max(x0, x1) && y >= Math.min(y0, y1) && y <= Math.max(y0, y1)) inside.push(point);
     });
     return inside;
   }

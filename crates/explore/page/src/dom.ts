@@ -36,6 +36,9 @@ export function percent(share: number): string {
   return value < 9.95 || (value >= 99.5 && value < 99.95) ? `${value.toFixed(1)} %` : `${value.toFixed(0)} %`;
 }
 
+/** A small share, such as that of chance, which is never nothing. */
+export const share = (value: number) => (value >= 0.0005 ? percent(value) : `${(100 * value).toPrecision(1)} %`);
+
 export const thousands = (value: number) => value.toLocaleString("en-GB");
 
 export const layerName = (layer: number) => (layer === 0 ? "embeddings" : `layer ${layer}`);

@@ -1,7 +1,8 @@
 // The page: the bar above, the scrubber, and one view below.
 
 import { type Run, type RunList, follow, get, isBaked } from "./api";
-import { h, percent, reducedMotion, refill, segmented, select, stepName, thousands } from "./dom";
+import { h, percent, reducedMotion, refill, segmented, select, share, stepName, thousands } from "./dom";
+import { searchBox } from "./search";
 import { here, metrics, nearestStep, open, session } from "./session";
 import { type ViewName, change, onChange, readAddress, state } from "./state";
 import type { View } from "./views/common";
@@ -15,8 +16,15 @@ import { studiesView } from "./views/studies";
 const NAMES: [ViewName, string][] = [
   ["space", "Space"], ["emergence", "Emergence"], ["neighbours", "Neighbours"], ["shift", "Shift"], ["layers", "Layers"], ["studies", "Studies"],
 ];
-/** Steps that are played in a second. */
+/** Steps that are played in a second, at least, and seconds that all take, at most. */
 const PACE = 1.6;
+const LONGEST = 10;
+/** Views whose models have the weights of a few steps alone. */
+const OF_WEIGHTS: ViewName[] = ["neighbours", "shift", "layers"];
+const KEYS: [string, string][] = [
+  ["1 to 6", "the views"], ["← →", "the step before, the step after"], ["p", "play, pause"], ["/", "search texts and glosses; ↓ goes to what is found"],
+  ["Esc", "let go of the chosen sentence, of what is searched"], ["Shift and drag", "list an area of the space"], ["?", "this list"],
+];
 
 const top = document.getElementById("top")!;
 const main = document.getElementById("view")!;
@@ -24,10 +32,15 @@ const bar = h("div", { class: "bar" });
 const tabs = h("nav", { class: "tabs", "aria-label": "Views" });
 const message = h("p", { class: "message", role: "status" });
 const play = h("button", { type: "button", class: "play", "aria-label": "Play training", click: () => toggle() }, "▶");
-const scrubber = h("input", { type: "range", class: "scrubber", "aria-label": "Training step", step: "any", min: 0, input: () => goToPlace(Number(scrubber.value), false), change: () => goToPlace(Math.round(Number(scrubber.value)), false) });
+const scrubber = h("input", { type: "range", class: "scrubber", "aria-label": "Training step", step: "any", min: 0, input: () => (stop(), goToPlace(Number(scrubber.value), false)), change: () => goToPlace(Math.round(Number(scrubber.value)), false) });
 const readout = h("div", { class: "readout", "aria-live": "polite" });
 const time = h("div", { class: "time" }, play, scrubber, readout);
-top.append(bar, tabs, time, message);
+const search = searchBox();
+const keys = h("dialog", { class: "keys", "aria-label": "Keys", click: () => keys.close() },
+  h("h2", {}, "Keys"), h("dl", {}, ...KEYS.flatMap(([key, what]) => [h("dt", {}, key), h("dd", {}, what)])), h("button", { type: "button" }, "Close"));
+const help = h("button", { type: "button", class: "quiet", "aria-label": "Keys", title: "Keys", click: () => keys.showModal() }, "?");
+const tools = h("div", { class: "tools" }, search.element, help);
+top.append(bar, h("div", { class: "second" }, tabs, tools), time, message, keys);
 
 const views = new Map<ViewName, View>();
 let shown: ViewName | null = null;
@@ -87,14 +100,29 @@ function moved() {
   told = nearestStep();
   // The address, and what needs a model, follow when the scrubber rests.
   clearTimeout(resting);
-  resting = setTimeout(() => change({ step: run.steps[nearestStep()] }), 120) as unknown as number;
+  resting = setTimeout(rest, 120) as unknown as number;
 }
 let resting = 0;
+
+/** Where a model answers, the scrubber rests at steps of which there are weights. */
+function rest() {
+  const run = session.run;
+  if (!run) return;
+  const last = run.steps.length - 1;
+  const saved = run.steps.map((_, place) => place).filter((place) => place === last || run.snapshots.includes(run.steps[place]));
+  const here = nearestStep();
+  if (OF_WEIGHTS.includes(state.v) && !playing && !saved.includes(here)) {
+    const distance = (place: number) => Math.abs(Math.log1p(run.steps[place] / 50) - Math.log1p(run.steps[here] / 50));
+    return goToPlace(saved.reduce((best, place) => (distance(place) < distance(best) ? place : best)), true);
+  }
+  change({ step: run.steps[here] });
+}
 
 function stop() {
   cancelAnimationFrame(playing);
   cancelAnimationFrame(gliding);
   playing = 0;
+  readout.setAttribute("aria-live", "polite");
   play.textContent = "▶";
   play.setAttribute("aria-label", "Play training");
 }
@@ -104,15 +132,17 @@ function toggle() {
   const run = session.run;
   if (!run) return;
   if (session.at >= run.steps.length - 1) session.at = 0;
+  readout.setAttribute("aria-live", "off");
   play.textContent = "❚❚";
   play.setAttribute("aria-label", "Pause");
   let before = performance.now();
   let position = session.at;
   const frame = (now: number) => {
-    position += ((now - before) / 1000) * PACE;
-    before = now;
     const last = run.steps.length - 1;
-    session.at = Math.min(reducedMotion() ? Math.floor(position) : position, last);
+    position += ((now - before) / 1000) * Math.max(PACE, last / LONGEST);
+    before = now;
+    // The time of a frame may lie before that of the click.
+    session.at = Math.max(0, Math.min(reducedMotion() ? Math.floor(position) : position, last));
     moved();
     if (position >= last) return stop();
     playing = requestAnimationFrame(frame);
@@ -128,7 +158,8 @@ async function showReadout() {
   const parts = [h("strong", {}, run.has_steps ? stepName(run.steps[at], run.from_random) : run.name)];
   const layer = state.layer;
   if (numbers?.raw[at]?.length) {
-    parts.push(measure("P@1", percent(numbers.raw[at][layer]), "How often the nearest sentence of the other language is the translation"));
+    const chance = numbers.chance === null ? "" : ` (chance ${share(numbers.chance)})`;
+    parts.push(measure("P@1", percent(numbers.raw[at][layer]), "How often the nearest sentence of the other language is the translation", chance));
     parts.push(measure("centred", percent(numbers.centered[at][layer]), "The same with each language's mean subtracted"));
   }
   if (numbers?.language_share[at]) parts.push(measure("language", percent(numbers.language_share[at][layer]), "The share of the variance of all vectors that lies between the languages' means"));
@@ -137,7 +168,7 @@ async function showReadout() {
   readout.replaceChildren(...parts);
 }
 
-const measure = (name: string, value: string, title: string) => h("span", { class: "measure", title }, `${name} `, h("b", {}, value));
+const measure = (name: string, value: string, title: string, more = "") => h("span", { class: "measure", title }, `${name} `, h("b", {}, value), more);
 
 // The bar.
 
@@ -145,7 +176,7 @@ function showBar() {
   const run = session.run;
   const { runs } = session.list;
   const parts: (Node | string)[] = [h("span", { class: "brand" }, "Isogloss")];
-  if (runs.length > 1) parts.push(select("Run", runs.map((one): [string, string] => [one.id, one.name]), state.run, (id) => change({ run: id, pair: "", kind: "sentences", sel: "", q: "", text: "", other: "", ostep: -1 })));
+  if (runs.length > 1) parts.push(select("Run", runs.map((one): [string, string] => [one.id, one.name]), state.run, (id) => change({ run: id, pair: "", beside: "", kind: "sentences", sel: "", q: "", text: "", other: "", ostep: -1 })));
   else if (runs.length === 1) parts.push(h("span", { class: "name" }, runs[0].name));
   if (run && run.pairs.length > 1) parts.push(select("Languages", run.pairs.map((pair): [string, string] => [pair, pair]), run.pair, (pair) => change({ pair, sel: "", q: "", text: "", from: "", to: "", ql: "" })));
   if (run && state.v !== "studies") {
@@ -167,6 +198,7 @@ function showBar() {
     scrubber.max = String(Math.max(1, run.steps.length - 1));
     scrubber.value = String(session.at);
   }
+  search.update();
   const notes = [...(run?.notes ?? [])];
   if (isBaked) notes.push("An exported page: what can be typed freely in isogloss explore is here for some sentences.");
   message.textContent = notes.join(" ");
@@ -189,6 +221,7 @@ function show(changed: Set<string>) {
   }
   next.update(changed);
   next.move?.();
+  if (changed.has("v") && OF_WEIGHTS.includes(state.v)) rest();
 }
 
 // Following a run that is trained.
@@ -232,14 +265,18 @@ async function grow(before: Run) {
 
 document.addEventListener("keydown", (event) => {
   const inField = (event.target as HTMLElement).matches("input, select, textarea");
-  if (inField || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (inField || keys.open || event.ctrlKey || event.metaKey || event.altKey) return;
   const number = Number(event.key);
   if (number >= 1 && number <= NAMES.length) change({ v: NAMES[number - 1][0] });
   else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
     stop();
     goToPlace(nearestStep() + (event.key === "ArrowRight" ? 1 : -1), true);
   } else if (event.key === "p") toggle();
-  else if (event.key === "Escape") change({ sel: "" });
+  else if (event.key === "Escape") change(state.sel === "" ? { find: "" } : { sel: "" });
+  else if (event.key === "/" && !search.element.hidden) {
+    event.preventDefault();
+    search.focus();
+  } else if (event.key === "?") keys.showModal();
 });
 
 async function start() {
@@ -251,9 +288,14 @@ async function start() {
     return;
   }
   if (session.list.runs.length === 0 && session.list.laboratory) state.v = "studies";
+  if (!location.hash && session.list.beside) state.beside = session.list.beside;
+  const isOpen = state.step >= 0;
   await open();
+  const plays = session.run && !isOpen && !reducedMotion() && session.run.has_steps && session.run.steps.length > 1 && state.v === "space";
+  if (plays) session.at = 0;
   show(new Set(["run"]));
   watch();
+  if (plays) void view("space").ready?.then(() => session.at === 0 && !playing && toggle());
   let opening = false;
   onChange(async (changed) => {
     // Opening a run chooses what the address leaves open, which is no reason to open it again.

@@ -21,7 +21,9 @@ export interface Dots {
   from: [number, number];
   to: [number, number];
   shift: [number, number];
-  languages: Float32Array;
+  /** Twice the number of a colour, and one more for a diamond. */
+  styles: Float32Array;
+  order: Uint32Array;
   size: number;
   opacity: number;
   palette: Rgb[];
@@ -41,16 +43,15 @@ export class Raster {
     const { pixels, pad, stamps } = this;
     const wide = width + 2 * pad;
     pixels.fill(abgr(dots.ground));
-    const { a, b, from, to, shift, languages } = dots;
-    const count = languages.length;
-    for (let point = 0; point < count; point++) {
+    const { a, b, from, to, shift, styles, order } = dots;
+    for (const point of order) {
       const x = a[2 * point] * from[0] + b[2 * point] * to[0] + shift[0];
       const y = a[2 * point + 1] * from[1] + b[2 * point + 1] * to[1] + shift[1];
       // What is beyond the edge by no more than its size lies in the margin.
       if (!(x > -pad / 2 && y > -pad / 2 && x < width + pad / 2 && y < height + pad / 2)) continue;
       const [column, row] = [Math.floor(x), Math.floor(y)];
       const phase = ((y - row) * PHASES | 0) * PHASES + ((x - column) * PHASES | 0);
-      const { offsets, left, redBlue, green } = stamps[languages[point] * PHASES * PHASES + phase];
+      const { offsets, left, redBlue, green } = stamps[styles[point] * PHASES * PHASES + phase];
       const start = (row + pad) * wide + column + pad;
       for (let place = 0; place < offsets.length; place++) {
         const at = start + offsets[place];
@@ -66,9 +67,8 @@ export class Raster {
   }
 
   /** A picture of this size with a margin, and the stamps, where they are not those of the last time. */
-  private prepare(width: number, height: number, { size, opacity, palette, languages, ground }: Dots) {
-    const kinds = languages.reduce((most, language) => Math.max(most, language + 1), 1);
-    const wanted = JSON.stringify([width, height, size, opacity, palette, kinds, ground]);
+  private prepare(width: number, height: number, { size, opacity, palette, ground }: Dots) {
+    const wanted = JSON.stringify([width, height, size, opacity, palette, ground]);
     if (wanted === this.made) return;
     this.made = wanted;
     this.pad = 2 * Math.ceil(size) + 4;
@@ -78,10 +78,10 @@ export class Raster {
       this.pixels = new Uint32Array(this.image.data.buffer);
     }
     this.stamps = [];
-    for (let language = 0; language < kinds; language++) {
+    for (let style = 0; style < 2 * palette.length; style++) {
       for (let phase = 0; phase < PHASES * PHASES; phase++) {
         const within = [phase % PHASES, Math.floor(phase / PHASES)].map((part) => (part + 0.5) / PHASES);
-        this.stamps.push(stamp(within, language, size, opacity, palette[language % palette.length], wide));
+        this.stamps.push(stamp(within, style, size, opacity, palette[style >> 1], wide));
       }
     }
   }
@@ -90,14 +90,14 @@ export class Raster {
 /** The colour of a pixel in memory. */
 const abgr = ([r, g, b]: Rgb) => (0xff000000 | (Math.round(b * 255) << 16) | (Math.round(g * 255) << 8) | Math.round(r * 255)) >>> 0;
 
-/** Even languages are discs, odd ones are diamonds, both with a soft edge, as the fragment shader draws them. */
-function stamp([fx, fy]: number[], language: number, size: number, opacity: number, [r, g, b]: Rgb, wide: number): Stamp {
+/** Even styles are discs, odd ones are diamonds, both with a soft edge, as the fragment shader draws them. */
+function stamp([fx, fy]: number[], style: number, size: number, opacity: number, [r, g, b]: Rgb, wide: number): Stamp {
   const [offsets, left, redBlue, green]: number[][] = [[], [], [], []];
   const reach = Math.ceil(size / 2) + 1;
   for (let row = -reach; row <= reach; row++) {
     for (let column = -reach; column <= reach; column++) {
       const [x, y] = [column + 0.5 - fx, row + 0.5 - fy].map((side) => Math.abs(side) / (size / 2));
-      const distance = language % 2 === 0 ? Math.hypot(x, y) : (x + y) * 0.95;
+      const distance = style % 2 === 0 ? Math.hypot(x, y) : (x + y) * 0.95;
       const part = Math.round(256 * opacity * Math.min(1, Math.max(0, (1 - distance) * 3.6)));
       if (part === 0) continue;
       offsets.push(row * wide + column);

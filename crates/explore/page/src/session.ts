@@ -1,6 +1,6 @@
 // The run that is looked at: what was fetched of it, and the place among its steps, which every view follows.
 
-import { type Items, type Metrics, type Run, type RunList, get } from "./api";
+import { type Items, type Metrics, type PointArray, type Run, type RunList, get, getPoints } from "./api";
 import { change, state } from "./state";
 
 export interface Session {
@@ -13,17 +13,20 @@ export interface Session {
   words: Items | null;
   /** By layer; they differ in their title. */
   metrics: Map<number, Promise<Metrics>>;
+  /** By request: ranks of translations, and hubness. */
+  ranks: Map<string, Promise<PointArray>>;
   /** The place among the steps, with fractions while it moves. */
   at: number;
 }
 
 export const session: Session = {
-  list: { runs: [], laboratory: null, version: "" },
+  list: { runs: [], laboratory: null, beside: null, version: "" },
   run: null,
   failure: "",
   items: null,
   words: null,
   metrics: new Map(),
+  ranks: new Map(),
   at: 0,
 };
 
@@ -39,6 +42,47 @@ export function metrics(): Promise<Metrics> {
     known.catch(() => session.metrics.delete(layer));
   }
   return known;
+}
+
+/** The ranks of the translations of a run's sentences, at every step. */
+export function ranks(run: Run, layer: number): Promise<PointArray> {
+  const params = { run: run.id, pair: run.pair, layer, mode: state.mode === "raw" ? "raw" : "centered" };
+  const key = `${JSON.stringify(params)} ${run.steps.length}`;
+  let known = session.ranks.get(key);
+  if (!known) {
+    known = getPoints(params, "/api/ranks");
+    session.ranks.set(key, known);
+    known.catch(() => session.ranks.delete(key));
+  }
+  return known;
+}
+
+/** What a text means word by word, where its language's words have meanings; ? for a word that is not among them. */
+export function glossOf(all: Items, language: number, text: string): string | undefined {
+  const lexicon = all.lexicon[language] ?? {};
+  const meanings = text.split(" ").map((word) => (Object.hasOwn(lexicon, word) ? lexicon[word] : "?"));
+  return meanings.some((meaning) => meaning !== "?") ? meanings.join(" ") : undefined;
+}
+
+/** Whether a text or its gloss has what is looked for. */
+export function isSought(all: Items, language: number, text: string): boolean {
+  const sought = state.find.toLowerCase();
+  return sought !== "" && `${text}\n${glossOf(all, language, text) ?? ""}`.toLowerCase().includes(sought);
+}
+
+/** The numbers of the points that have it. */
+export function soughtPoints(all: Items): number[] {
+  const points: number[] = [];
+  let point = 0;
+  all.texts.forEach((texts, language) => texts.forEach((text) => (isSought(all, language, text) && points.push(point), point++)));
+  return points;
+}
+
+/** Chooses a sentence or a word in all views. */
+export function choose(all: Items, language: number, row: number) {
+  const [code, text] = [all.languages[language].code, all.texts[language][row]];
+  const shifted = { from: code, to: all.languages[(language + 1) % all.languages.length].code, text };
+  change({ sel: `${language}:${row}`, ql: code, q: text, ...(state.kind === "sentences" ? shifted : {}) });
 }
 
 export async function items(): Promise<Items> {
@@ -72,6 +116,7 @@ export async function open() {
   session.items = null;
   session.words = null;
   session.metrics.clear();
+  session.ranks.clear();
   session.failure = "";
   if (!id) {
     session.failure = "There is no run here that saved its states.";

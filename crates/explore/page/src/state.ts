@@ -12,6 +12,12 @@ export interface State {
   kind: "sentences" | "words";
   proj: "pca" | "difference";
   mode: "raw" | "centered" | "aligned";
+  /** What the colour of a point means. */
+  colour: "language" | "found" | "rank" | "hubness" | "length";
+  /** What is shown beside the space: nothing, this run untrained, or another run. */
+  beside: string;
+  /** What is looked for in texts and glosses. */
+  find: string;
   /** The pinned point: language, row. */
   sel: string;
   /** Language and text of a query for neighbours. */
@@ -32,8 +38,8 @@ export interface State {
 }
 
 export const initial: State = {
-  v: "space", run: "", pair: "", step: -1, layer: -1, kind: "sentences", proj: "pca", mode: "raw", sel: "", ql: "", q: "",
-  a: 0, sl: -1, from: "", to: "", text: "", other: "", ostep: -1, value: "debiased", f: "",
+  v: "space", run: "", pair: "", step: -1, layer: -1, kind: "sentences", proj: "pca", mode: "raw", colour: "language", beside: "", find: "", sel: "", ql: "", q: "",
+  a: 0.6, sl: -1, from: "", to: "", text: "", other: "", ostep: -1, value: "debiased", f: "",
 };
 
 export const state: State = { ...initial };

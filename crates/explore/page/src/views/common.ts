@@ -1,10 +1,13 @@
 // What all views have: a heading, and the command that prints the same.
 
-import { type Params, get, isKnown } from "../api";
+import { type Items, type Params, get, isKnown } from "../api";
 import { h } from "../dom";
+import { glossOf, isSought } from "../session";
 
 export interface View {
   element: HTMLElement;
+  /** When there is something to play. */
+  ready?: Promise<void>;
   /** Something in the address has changed. */
   update(changed: Set<string>): void;
   /** The place among the steps has moved. */
@@ -73,13 +76,22 @@ export function settled(work: () => void, wait = 180): () => void {
 }
 
 /** The words of a sentence with the meaning of each below, where it is known. */
-export function glossed(text: string, gloss: string | undefined, colourClass = ""): HTMLElement {
+export function glossed(all: Items, language: number, text: string): HTMLElement {
   const words = text.split(" ");
-  const meanings = gloss?.split(" ") ?? [];
-  if (meanings.length !== words.length) return h("p", { class: `sentence ${colourClass}` }, text);
-  const line = h("p", { class: `sentence glossed ${colourClass}` });
+  const meanings = glossOf(all, language, text)?.split(" ");
+  const lit = isSought(all, language, text) ? " lit" : "";
+  if (!meanings) return h("p", { class: `sentence c${language}${lit}` }, text);
+  const line = h("p", { class: `sentence glossed c${language}${lit}` });
   words.forEach((word, number) => {
     line.append(h("span", {}, h("b", {}, word), h("i", {}, meanings[number])), " ");
   });
   return line;
+}
+
+/** A sentence in a list, with its gloss below; a button where it can be chosen. */
+export function listed(all: Items, language: number, text: string, choose?: () => void): HTMLElement {
+  const gloss = glossOf(all, language, text);
+  const kind = `item word c${language}${isSought(all, language, text) ? " lit" : ""}`;
+  const parts = [text, gloss ? h("i", { class: "gloss" }, gloss) : null];
+  return choose ? h("button", { type: "button", class: `link ${kind}`, click: choose }, ...parts) : h("span", { class: kind }, ...parts);
 }

@@ -4,7 +4,7 @@ import { type Neighbours, type RetrievalErrors, get, isBaked, post } from "../ap
 import { h, layerName, percent, refill, select, thousands } from "../dom";
 import { fetchShown, here, kind, noun, session, shownItems } from "../session";
 import { change, state } from "../state";
-import { CommandLine, type View, failureBox, glossed, settled } from "./common";
+import { CommandLine, type View, failureBox, glossed, listed, settled } from "./common";
 
 const NEIGHBOURS = 10;
 
@@ -25,19 +25,14 @@ export function neighboursView(): View {
 
   const showForm = () => {
     const run = session.run!;
-    const all = shownItems()!;
-    const language = Math.max(0, run.languages.findIndex((one) => one.code === state.ql));
-    const texts = all.texts[language].slice(0, isBaked ? 24 : 400);
     if (document.activeElement !== field) field.value = state.q;
     field.setAttribute("aria-label", `A ${noun()}`);
-    const options: [string, string][] = [["", "or choose one…"], ...texts.map((text): [string, string] => [text, text])];
     refill(
       before,
       select("Language", run.languages.map((one): [string, string] => [one.code, one.name]), state.ql, (ql) => change({ ql, q: shownItems()!.texts[run.languages.findIndex((one) => one.code === ql)][0] })),
     );
     refill(
       after,
-      select(`A ${noun()} of the run`, options, texts.includes(state.q) ? state.q : "", (q) => q && change({ q })),
       select<string>("Vectors", [["raw", "raw vectors"], ["centered", "mean-centred"]], state.mode === "raw" ? "raw" : "centered", (mode) => change({ mode: mode as typeof state.mode })),
     );
   };
@@ -47,20 +42,19 @@ export function neighboursView(): View {
     const all = shownItems()!;
     const query = found.queries[0];
     const own = run.languages.findIndex((one) => one.code === state.ql);
-    const row = all.texts[own].indexOf(query.query);
     const at = found.weights.step;
     const weights = at === null ? "the run's own weights" : `the weights of step ${thousands(at)}${at === state.step ? "" : ", the nearest that were saved"}`;
-    const parts: HTMLElement[] = [glossed(query.query, row < 0 ? undefined : all.glosses?.[own]?.[row], `c${own}`)];
+    const parts: HTMLElement[] = [glossed(all, own, query.query)];
     const gold = found.gold.findIndex((text, language) => language !== own && text !== null);
     if (gold >= 0) {
       const list = h("ol", { class: "ranks", "aria-label": "The place of the translation at each layer" });
-      query.layers.forEach((layer, number) => {
-        const place = layer.languages[gold].neighbors.findIndex((one) => one.text === found.gold[gold]);
-        const name = place < 0 ? `beyond ${NEIGHBOURS}` : String(place + 1);
+      query.layers.forEach((_, number) => {
+        const place = found.ranks[number][gold];
+        const name = place === null ? "beyond 1,000" : thousands(place);
         const choose = () => change({ layer: number });
-        list.append(h("li", {}, h("button", { type: "button", class: place === 0 ? "right" : "", "aria-pressed": String(number === state.layer), click: choose }, h("span", {}, layerName(number)), h("b", {}, name))));
+        list.append(h("li", {}, h("button", { type: "button", class: place === 1 ? "right" : "", "aria-pressed": String(number === state.layer), click: choose }, h("span", {}, layerName(number)), h("b", {}, name))));
       });
-      const firsts = query.layers.filter((layer) => layer.languages[gold].neighbors[0]?.text === found.gold[gold]).length;
+      const firsts = found.ranks.filter((places) => places[gold] === 1).length;
       heading.textContent = firsts === 0 ? `This ${noun()} finds its translation at no layer` : `This ${noun()} finds its translation at ${firsts} of ${query.layers.length} layers`;
       parts.push(h("p", { class: "soft" }, `The place of the translation among ${thousands(found.candidates[gold].candidates)} ${noun()}s, layer by layer:`), list);
     }
@@ -73,14 +67,12 @@ export function neighboursView(): View {
       const list = h("ol", { class: "nearest" });
       for (const { text, cosine } of neighbors) {
         const right = number !== own && found.gold[number] === text;
-        const place = all.texts[number].indexOf(text);
-        const gloss = place < 0 ? undefined : all.glosses?.[number]?.[place];
         const bar = h("span", { class: `bar c${number}` });
         bar.style.setProperty("--share", String(Math.max(0, cosine)));
         const choose = () => change({ ql: run.languages[number].code, q: text });
         list.append(
           h("li", { class: right ? "right" : "" },
-            h("button", { type: "button", class: "link", title: gloss, click: choose }, text),
+            listed(all, number, text, choose),
             h("span", { class: "number" }, right ? "✓ " : "", cosine.toFixed(3)), bar),
         );
       }
@@ -126,7 +118,8 @@ export function neighboursView(): View {
 
   const showErrors = () => {
     const run = session.run!;
-    const wanted = JSON.stringify({ ...params(), layer: state.layer });
+    const all = shownItems()!;
+    const wanted = JSON.stringify({ ...params(), layer: state.layer, find: state.find });
     if (wanted === askedErrors) return;
     askedErrors = wanted;
     get<RetrievalErrors>("/api/errors", { ...params(), layer: state.layer }).then(
@@ -136,9 +129,9 @@ export function neighboursView(): View {
           const own = error.direction === "forward" ? 0 : 1;
           const choose = () => change({ ql: run.languages[own].code, q: error.query });
           return h("tr", {},
-            h("td", {}, h("button", { type: "button", class: `link word c${own}`, click: choose }, error.query)),
-            h("td", { class: `word c${1 - own}` }, error.neighbors[0]?.text ?? ""),
-            h("td", { class: `word c${1 - own}` }, error.gold.join(" | ")),
+            h("td", {}, listed(all, own, error.query, choose)),
+            h("td", {}, listed(all, 1 - own, error.neighbors[0]?.text ?? "")),
+            h("td", {}, ...error.gold.map((gold) => listed(all, 1 - own, gold))),
             h("td", { class: "number" }, (error.neighbors[0]?.score ?? 0).toFixed(3)));
         });
         const shown = rows.length < found.wrong ? `, the first ${rows.length} below` : "";

@@ -2,9 +2,9 @@
 
 import { type Translation, isBaked, post } from "../api";
 import { chart } from "../chart";
-import { h, layerName, percent, refill, segmented, select, thousands } from "../dom";
-import { here, items, session } from "../session";
-import { change, state } from "../state";
+import { h, layerName, percent, reducedMotion, refill, segmented, select, thousands } from "../dom";
+import { glossOf, here, isSought, items, session } from "../session";
+import { change, initial, state } from "../state";
 import { CommandLine, type View, failureBox, glossed, settled } from "./common";
 
 /** All weights of the slider are asked for at once, so that it never waits. */
@@ -26,13 +26,29 @@ export function shiftView(): View {
   let asked = "";
   let found: Translation | null = null;
 
+  /** The weight while it moves up to the first one that is shown. */
+  let swept: number | null = null;
+  let hasSwept = reducedMotion() || state.a !== initial.a;
+  const sweep = () => {
+    if (hasSwept) return show();
+    hasSwept = true;
+    const start = performance.now();
+    const frame = (time: number) => {
+      const share = (time - start) / 1000;
+      const before = swept;
+      swept = share < 1 && state.a === initial.a ? Math.floor(10 * state.a * share) / 10 : null;
+      if (swept !== before) show();
+      if (swept !== null) requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  };
+
   const ask = settled(() => change({ text: field.value.trim() }), 300);
   const languageOf = (code: string) => session.run!.languages.findIndex((one) => one.code === code);
 
   const showForm = () => {
     const run = session.run!;
     const all = session.items!;
-    const texts = all.texts[Math.max(0, languageOf(state.from))].slice(0, isBaked ? 6 : 400);
     if (document.activeElement !== field) field.value = state.text;
     const layers = Array.from({ length: run.layers }, (_, layer): [number, string, string] => [layer, layer === 0 ? "E" : String(layer), `Shift after ${layer === 0 ? "the embeddings" : layerName(layer)}`]);
     const swap = () => {
@@ -52,7 +68,6 @@ export function shiftView(): View {
     );
     refill(
       after,
-      select("A sentence of the run", [["", "or choose one…"], ...texts.map((text): [string, string] => [text, text])], texts.includes(state.text) ? state.text : "", (text) => text && change({ text })),
       h("span", { class: "labelled" }, "after layer ", segmented("The layer that is shifted", layers, state.sl, (sl) => change({ sl }))),
     );
   };
@@ -61,7 +76,7 @@ export function shiftView(): View {
     if (!found || !session.items) return;
     const run = session.run!;
     const all = session.items;
-    const number = Math.max(0, ALPHAS.findIndex((alpha) => Math.abs(alpha - state.a) < 0.05));
+    const number = Math.max(0, ALPHAS.findIndex((alpha) => Math.abs(alpha - (swept ?? state.a)) < 0.05));
     slider.value = String(number);
     slider.setAttribute("aria-valuetext", `α = ${ALPHAS[number]}`);
     weight.textContent = ALPHAS[number].toFixed(1);
@@ -69,6 +84,15 @@ export function shiftView(): View {
     const row = all.texts[from]?.indexOf(found.sentence) ?? -1;
     const now = found.outputs[number];
     const tokens = h("ol", { class: "tokens" });
+    const reference = row >= 0 && all.paired ? all.texts[to][row] : null;
+    const [words, wanted] = [new Set(reference?.split(" ")), glossOf(all, from, found.sentence)?.split(" ") ?? []];
+    // Word for word, where every word of the sentence is one position; else it is enough to be a word of the translation.
+    const verdicts = now.subwords.map((subword, place) => {
+      const text = subword.text.replace(/-$/, "");
+      const meaning = glossOf(all, subword.source && !subword.target ? from : to, text);
+      const aligned = meaning !== undefined && wanted.length > place && Math.abs(wanted.length - now.subwords.length) <= 1;
+      return { meaning, right: subword.target && (aligned ? meaning === wanted[place] : words.has(text)) };
+    });
     now.subwords.forEach((subword, place) => {
       const kind = subword.target && !subword.source ? `c${to} target` : subword.source && !subword.target ? `c${from} source` : "neither";
       const list = h("ul", {});
@@ -77,15 +101,17 @@ export function shiftView(): View {
         bar.style.setProperty("--share", String(probability));
         list.append(h("li", {}, h("span", {}, text), h("span", { class: "number" }, percent(probability)), bar));
       }
-      tokens.append(h("li", { class: kind }, h("b", {}, subword.text), list));
+      const { meaning, right } = verdicts[place];
+      const judged = subword.target && (meaning ?? reference) ? h("span", { class: right ? "right" : "wrong" }, right ? " ✓" : " ✗") : "";
+      const lit = isSought(all, subword.source ? from : to, subword.text) ? " lit" : "";
+      tokens.append(h("li", { class: kind + lit }, h("b", {}, subword.text), judged, h("i", { class: "gloss" }, meaning ?? "\u00a0"), list));
     });
-    const reference = row >= 0 && all.paired ? glossed(all.texts[to][row], all.glosses?.[to]?.[row], `c${to}`) : null;
     output.replaceChildren(
       h("h2", { class: `word c${from}` }, `Input, ${run.languages[from]?.name}`),
-      glossed(found.sentence, row >= 0 ? all.glosses?.[from]?.[row] : undefined, `c${from}`),
+      glossed(all, from, found.sentence),
       h("h2", {}, "What the model predicts at each position, and its three likeliest"),
       tokens,
-      ...(reference ? [h("h2", { class: `word c${to}` }, `Its translation, ${run.languages[to]?.name}`), reference] : []),
+      ...(reference ? [h("h2", { class: `word c${to}` }, `Its translation, ${run.languages[to]?.name}`), glossed(all, to, reference)] : []),
     );
     const rates = found.outputs.filter((one) => one.conversion_rate !== null).map((one) => [one.alpha, one.conversion_rate!] as [number, number]);
     curve.replaceChildren(
@@ -111,9 +137,8 @@ export function shiftView(): View {
       return;
     }
     const said = `${percent(now.conversion_rate ?? 0)} of the tokens have changed language`;
-    const words = new Set(row >= 0 && all.paired ? all.texts[to][row].split(" ") : []);
-    const right = now.subwords.filter((subword) => words.has(subword.text.replace(/-$/, ""))).length;
-    const matches = words.size > 0 && number > 0 ? `, ${right} of ${now.subwords.length} are words of the translation` : "";
+    const right = verdicts.filter((verdict) => verdict.right).length;
+    const matches = reference && number > 0 ? `, ${right} of ${now.subwords.length} say what they should` : "";
     heading.textContent = number === 0 ? "Can one vector translate? Move the slider" : said + matches;
   };
 
@@ -135,7 +160,7 @@ export function shiftView(): View {
       const answer = await post<Translation>("/api/translate", query);
       if (wanted !== asked) return;
       found = answer;
-      show();
+      sweep();
     } catch (error) {
       if (wanted !== asked) return;
       found = null;
