@@ -87,12 +87,6 @@ fn keep<T>(cache: &Mutex<HashMap<String, Arc<T>>>, key: String, value: T) -> Arc
     value
 }
 
-#[derive(Serialize)]
-struct RunLabel {
-    id: String,
-    name: String,
-}
-
 /// A run, as the page needs it to begin.
 #[derive(Serialize)]
 struct RunOverview {
@@ -223,7 +217,7 @@ impl Explorer {
         if let Ok(again) = again {
             *found = again;
         }
-        let label = |entry: &RunEntry| RunLabel { id: entry.id.clone(), name: entry.name.clone() };
+        let label = |entry: &RunEntry| json!({ "id": entry.id, "name": entry.name });
         Ok(ApiAnswer::json(&json!({
             "runs": found.entries.iter().map(label).collect::<Vec<_>>(),
             "laboratory": found.laboratory.as_ref().map(|root| root.display().to_string()),

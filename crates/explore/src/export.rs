@@ -221,7 +221,7 @@ fn bake_run(bakery: &mut Bakery<'_>, id: &str) -> ApiResult<String> {
     let step = last.unwrap_or_default().to_string();
     let layers = overview["layers"].as_u64().unwrap_or(0);
     bake_space(bakery, here, layers);
-    for layer in (0..layers).map(|layer| layer.to_string()) {
+    for layer in numbers(layers) {
         let at = [here[0], here[1], ("layer", layer.as_str())];
         for (mode, proj) in MODES {
             let view = [("mode", mode), ("proj", proj), ("view", "space"), ("step", &step)];
@@ -256,7 +256,7 @@ fn bake_beside(bakery: &mut Bakery<'_>, id: &str) -> ApiResult<String> {
 
 /// Files what is measured at every layer, and where the points are.
 fn bake_space(bakery: &mut Bakery<'_>, here: [(&str, &str); 2], layers: u64) {
-    for layer in (0..layers).map(|layer| layer.to_string()) {
+    for layer in numbers(layers) {
         let at = [here[0], here[1], ("layer", layer.as_str())];
         bakery.bake("/api/metrics", &at);
         for (mode, proj) in MODES {
@@ -272,8 +272,8 @@ fn bake_space(bakery: &mut Bakery<'_>, here: [(&str, &str); 2], layers: u64) {
 fn bake_words(bakery: &mut Bakery<'_>, here: &[(&str, &str)], step: &str, layers: u64) {
     let here = [here, &[("kind", "words")]].concat();
     let Some(items) = bakery.bake("/api/items", &here) else { return };
-    for layer in (0..layers).map(|layer| layer.to_string()) {
-        for (mode, proj) in [("raw", "pca"), ("centered", "pca"), ("raw", "difference")] {
+    for layer in numbers(layers) {
+        for (mode, proj) in MODES.into_iter().filter(|(mode, _)| *mode != "aligned") {
             let at = [("layer", layer.as_str()), ("mode", mode), ("proj", proj)];
             bakery.bake("/api/points", &[&here[..], &at].concat());
             let view = [("view", "space"), ("step", step)];
@@ -285,6 +285,20 @@ fn bake_words(bakery: &mut Bakery<'_>, here: &[(&str, &str)], step: &str, layers
     }
 }
 
+fn numbers(layers: u64) -> impl Iterator<Item = String> {
+    (0..layers).map(|layer| layer.to_string())
+}
+
+fn code(items: &Value, side: usize) -> &str {
+    items["languages"][side]["code"].as_str().unwrap_or_default()
+}
+
+/// The first sentences or words of a language.
+fn texts(items: &Value, side: usize, most: usize) -> impl Iterator<Item = &str> {
+    let all = items["texts"][side].as_array().into_iter().flatten();
+    all.filter_map(Value::as_str).take(most)
+}
+
 /// Files the neighbours of the first sentences or words of a language.
 fn bake_neighbours(
     bakery: &mut Bakery<'_>,
@@ -293,11 +307,9 @@ fn bake_neighbours(
     side: usize,
     step: &str,
 ) {
-    let lang = items["languages"][side]["code"].as_str().unwrap_or_default();
-    let texts = items["texts"][side].as_array().into_iter().flatten().filter_map(Value::as_str);
-    for text in texts.take(WITH_NEIGHBOURS) {
+    for text in texts(items, side, WITH_NEIGHBOURS) {
         for mode in ["raw", "centered"] {
-            let asked = [("lang", lang), ("text", text), ("k", NEIGHBOURS)];
+            let asked = [("lang", code(items, side)), ("text", text), ("k", NEIGHBOURS)];
             let all = [here, &asked, &[("mode", mode), ("step", step)]].concat();
             bakery.bake("/api/neighbours", &all);
             bakery.bake("/api/command", &[&all[..], &[("view", "neighbours")]].concat());
@@ -313,30 +325,14 @@ fn bake_sentences(
     step: &str,
     layers: u64,
 ) {
-    let code =
-        |side: usize| items["languages"][side]["code"].as_str().unwrap_or_default().to_owned();
-    let codes = [code(0), code(1)];
-    for (side, lang) in codes.iter().enumerate() {
-        let texts: Vec<String> = items["texts"][side]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|text| Some(text.as_str()?.to_owned()))
-            .collect();
+    for side in 0..2 {
         bake_neighbours(bakery, here, items, side, step);
-        let other = &codes[1 - side];
-        for text in texts.iter().take(TRANSLATED) {
-            for layer in (0..layers).map(|layer| layer.to_string()) {
-                let asked = [
-                    ("from", lang.as_str()),
-                    ("to", other.as_str()),
-                    ("layer", layer.as_str()),
-                    ("text", text),
-                    ("alphas", ALPHAS),
-                    ("kind", "mean"),
-                    ("step", step),
-                ];
-                let all = [here, &asked].concat();
+        let direction = [("from", code(items, side)), ("to", code(items, 1 - side))];
+        let shift = [("alphas", ALPHAS), ("kind", "mean"), ("step", step)];
+        for text in texts(items, side, TRANSLATED) {
+            for layer in numbers(layers) {
+                let asked = [("layer", layer.as_str()), ("text", text)];
+                let all = [here, &direction, &asked, &shift].concat();
                 bakery.bake("/api/translate", &all);
                 bakery.bake("/api/command", &[&all[..], &[("view", "shift")]].concat());
             }

@@ -9,6 +9,7 @@ use lab::export::ResultsSheet;
 use lab::report::{FindingVerdict, missing_studies, study_figures, verdicts};
 use lab::store::{FILE, RecordFilter, Store};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::error::{ApiFailure, ApiResult};
 use crate::request::{ApiAnswer, ApiRequest};
@@ -24,23 +25,12 @@ pub(crate) struct StudyResults {
 #[derive(Serialize)]
 struct FindingsAnswer<'a> {
     findings: &'a [FindingVerdict],
-    figures: Vec<FigureLabel<'a>>,
+    /// Their names and titles.
+    figures: Vec<Value>,
     /// Figures that an exported page does not hold.
     left_out: usize,
     missing: &'a [&'static str],
     commands: [String; 2],
-}
-
-#[derive(Serialize)]
-struct FigureLabel<'a> {
-    id: &'a str,
-    title: &'a str,
-}
-
-impl<'a> FigureLabel<'a> {
-    fn of(figure: &'a Figure) -> Self {
-        Self { id: &figure.id, title: &figure.title }
-    }
 }
 
 fn written(root: &Path) -> Option<SystemTime> {
@@ -72,9 +62,10 @@ impl StudyResults {
             let words = [words, &["--lab", &root]].concat();
             lab::study::shell_line(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
         };
+        let label = |figure: &Figure| json!({ "id": figure.id, "title": figure.title });
         ApiAnswer::json(&FindingsAnswer {
             findings: &self.findings,
-            figures: self.figures.iter().map(FigureLabel::of).collect(),
+            figures: self.figures.iter().map(label).collect(),
             left_out: 0,
             missing: &self.missing,
             commands: [

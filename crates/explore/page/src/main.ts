@@ -293,6 +293,8 @@ async function start() {
   await open();
   const plays = session.run && !isOpen && !reducedMotion() && session.run.has_steps && session.run.steps.length > 1 && state.v === "space";
   if (plays) session.at = 0;
+  // One sentence to follow: the first.
+  if (session.run && !isOpen && !location.hash.includes("sel=")) change({ sel: "0:0" });
   show(new Set(["run"]));
   watch();
   if (plays) void view("space").ready?.then(() => session.at === 0 && !playing && toggle());

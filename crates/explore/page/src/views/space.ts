@@ -256,9 +256,7 @@ export function spaceView(goTo: (step: number) => void): View {
     if (point === null) {
       const points = lit();
       if (points.length > 0) return refill(inspector, ...listOf(points, area.length > 0 ? "in the area" : `with “${state.find}”`));
-      const none = state.find !== "" ? `No ${noun()} has “${state.find}”. ` : "";
-      const text = `${none}Point at a ${noun()} to see it and its translation; click to keep it. Drag to move, turn the wheel to zoom; hold Shift and drag, or press “Select an area”, to list one.`;
-      return refill(inspector, h("p", { class: "soft" }, text));
+      return refill(inspector, state.find !== "" ? h("p", {}, `No ${noun()} has “${state.find}”.`) : null, hint());
     }
     const { language, row } = pointOf(all, point);
     const parts: (HTMLElement | null)[] = all.texts.flatMap((texts, other) => {
@@ -274,11 +272,15 @@ export function spaceView(goTo: (step: number) => void): View {
       const place = rank === 1 ? "It finds its translation" : `Its translation is ${rank > 100 ? "beyond the hundredth" : `number ${rank}`} of ${thousands(all.texts[0].length)}`;
       parts.push(h("p", { class: "soft" }, `${place}; it is the nearest of ${hub === 1 ? "one sentence" : `${thousands(hub)} sentences`}.`));
     }
-    refill(inspector, ...parts, nearestList(language, row));
+    refill(inspector, ...parts, nearestList(language, row), hint());
   };
+
+  const hint = () => h("p", { class: "caption" }, `Point at a ${noun()} to see it and its translation; click to keep it. Drag to move, turn the wheel to zoom; hold Shift and drag, or press “Select an area”, to list one.`);
 
   const nearestList = (language: number, row: number): HTMLElement | null => {
     const all = pane.all!;
+    // Models answer where the scrubber rests.
+    if (session.run!.has_steps && session.run!.steps[nearestStep()] !== state.step) return null;
     const of = `${state.kind} ${language}:${row} ${state.mode} ${state.step}`;
     if (neighbours?.of === of) {
       const layer = neighbours.found.queries[0].layers[state.layer];
@@ -438,9 +440,9 @@ export function spaceView(goTo: (step: number) => void): View {
     if (run.paired && state.kind === "sentences") modes.push(["aligned", "aligned", "And mapped onto the first language by Procrustes, learned from these very pairs"]);
     const isRanked = run.paired && run.languages.length === 2 && state.kind === "sentences";
     const colours: [typeof state.colour, string][] = [["language", "language"], ["length", "length"]];
-    if (isRanked) colours.splice(1, 0, ["found", "found its translation?"], ["rank", "rank of the translation"], ["hubness", "hubness"]);
+    if (isRanked) colours.splice(1, 0, ["found", "found or not"], ["rank", "rank"], ["hubness", "hubness"]);
     const others: [string, string][] = [["", "nothing"]];
-    if (run.has_steps && run.from_random && run.steps.length > 1) others.push(["untrained", "the same untrained"]);
+    if (run.has_steps && run.from_random && run.steps.length > 1) others.push(["untrained", "untrained"]);
     if (state.kind === "sentences") others.push(...session.list.runs.filter((one) => one.id !== run.id).map((one): [string, string] => [one.id, one.name]));
     const selecting = h("button", { type: "button", class: "quiet", "aria-pressed": String(pane.cloud.selects), click: () => {
       for (const one of panes) one.cloud.selects = !one.cloud.selects;
