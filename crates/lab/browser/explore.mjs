@@ -1,4 +1,4 @@
-// `isogloss explore` in a real browser: node explore.mjs BINARY DIR [--shots DIR]
+// `isogloss explore` in a real browser: node explore.mjs BINARY DIR [--shots DIR] [--figures DIR]
 //
 // Every view of a laboratory with a run, at 1400, 840 and 390 pixels, light and dark: nothing overflows, no error on the console, nothing is asked of
 // another machine, axe-core finds nothing. Then what the page is for: the address brings a state back, scrubbing moves points, the slider of the shift
@@ -6,7 +6,7 @@
 // and 100,000 points with WebGL emulated and without it, with the processor's time, and translations.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,9 +25,11 @@ const args = process.argv.slice(2);
 const shotsAt = args.indexOf("--shots");
 const shots = shotsAt < 0 ? null : args.splice(shotsAt, 2)[1];
 if (shots) mkdirSync(shots, { recursive: true });
+const figuresAt = args.indexOf("--figures");
+const figures = figuresAt < 0 ? null : args.splice(figuresAt, 2)[1];
 const [binary, folder] = args;
 if (!folder) {
-  console.error("usage: node explore.mjs BINARY DIR [--shots DIR]");
+  console.error("usage: node explore.mjs BINARY DIR [--shots DIR] [--figures DIR]");
   process.exit(2);
 }
 
@@ -114,6 +116,22 @@ const unglossed = () => {
   const tokens = [...document.querySelectorAll(".tokens > li.target, .tokens > li.source")].filter((token) => token.querySelector(".gloss").textContent.trim() === "");
   return [...items, ...lines, ...tokens].map((node) => node.textContent);
 };
+
+// The book's pictures of the demo, which has no verdicts, and no tests.
+async function draw(browser) {
+  const tab = await tabIn(browser, "figures", { width: 1180 });
+  await tab.setViewportSize({ width: 1180, height: 860 });
+  await tab.goto(address);
+  const states = { space: "v=space&step=250&beside=untrained&sel=0:4", emergence: "v=emergence&step=6000", neighbours: "v=neighbours&step=700", shift: "v=shift&step=6000&a=0.7", layers: "v=layers&step=6000" };
+  for (const [view, state] of Object.entries(states)) {
+    await go(tab, state);
+    await tab.waitForTimeout(1500);
+    // A demo of this folder names its files as they are typed.
+    const typed = ([full, short]) => document.querySelectorAll(".command code").forEach((code) => (code.textContent = code.textContent.replaceAll(full, short)));
+    await tab.evaluate(typed, [realpathSync(folder), folder]);
+    await tab.screenshot({ path: join(figures, `explore-${view}.png`) });
+  }
+}
 
 async function look(browser, width, scheme) {
   const tab = await tabIn(browser, `at ${width}, ${scheme}`, { width, scheme });
@@ -218,8 +236,8 @@ async function playsOnce(tab) {
   await drawn(tab, "space");
   const at = async () => Number(await tab.locator(".scrubber").inputValue());
   check((await at()) < 2, `it does not open at the first step: ${await at()}`);
-  const ranked = () => tab.evaluate(() => document.querySelector(".inspector .soft")?.textContent);
-  const first = await tab.waitForSelector(".inspector .soft").then(ranked);
+  const ranked = () => tab.evaluate(() => document.querySelector(".inspector .rank")?.textContent);
+  const first = await tab.waitForSelector(".inspector .rank").then(ranked);
   const ended = () => document.querySelector(".scrubber").value === document.querySelector(".scrubber").max;
   await tab.waitForFunction(ended, null, { timeout: 20_000 }).catch(() => failures.push("it does not play to the end"));
   await tab.waitForTimeout(900);
@@ -592,6 +610,12 @@ async function live(browser) {
 
 try {
   const browser = await launch(SOFTWARE);
+  if (figures) {
+    await draw(browser);
+    await browser.close();
+    server.kill();
+    process.exit(failures.length === 0 ? 0 : 1);
+  }
   await times(browser);
   for (const width of [1400, 840, 390]) {
     for (const scheme of ["light", "dark"]) await look(browser, width, scheme);

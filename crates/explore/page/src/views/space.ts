@@ -27,6 +27,8 @@ class Pane {
   ranks: PointArray | null = null;
   /** Whether it stays at its first step. */
   still = false;
+  /** The name of its run, beside another. */
+  name = "";
 
   constructor(label: string) {
     this.cloud = new Cloud(label);
@@ -61,7 +63,7 @@ class Pane {
     const number = this.numbers?.steps.indexOf(this.step) ?? -1;
     const found = this.numbers?.raw[number]?.[this.layer];
     const language = this.numbers?.language_share[number]?.[this.layer];
-    const parts = [this.still ? "" : this.run.name, name, found === undefined ? "" : `P@1 ${percent(found)}`, language === undefined ? "" : `language ${percent(language)}`];
+    const parts = [this.name, name, found === undefined ? "" : `P@1 ${percent(found)}`, language === undefined ? "" : `language ${percent(language)}`];
     this.title.textContent = parts.filter((part) => part !== "").join(" · ");
   }
 
@@ -270,12 +272,12 @@ export function spaceView(goTo: (step: number) => void): View {
     if (measured) {
       const [rank, hub] = measured;
       const place = rank === 1 ? "It finds its translation" : `Its translation is ${rank > 100 ? "beyond the hundredth" : `number ${rank}`} of ${thousands(all.texts[0].length)}`;
-      parts.push(h("p", { class: "soft" }, `${place}; it is the nearest of ${hub === 1 ? "one sentence" : `${thousands(hub)} sentences`}.`));
+      parts.push(h("p", { class: "rank soft" }, `${place}; it is the nearest of ${hub === 1 ? "one sentence" : `${thousands(hub)} sentences`}.`));
     }
     refill(inspector, ...parts, nearestList(language, row), hint());
   };
 
-  const hint = () => h("p", { class: "caption" }, `Point at a ${noun()} to see it and its translation; click to keep it. Drag to move, turn the wheel to zoom; hold Shift and drag, or press “Select an area”, to list one.`);
+  const hint = () => h("p", { class: "hint" }, `Point at a ${noun()} to see it and its translation; click to keep it. Drag to move, turn the wheel to zoom; hold Shift and drag, or press “Select an area”, to list one.`);
 
   const nearestList = (language: number, row: number): HTMLElement | null => {
     const all = pane.all!;
@@ -383,6 +385,7 @@ export function spaceView(goTo: (step: number) => void): View {
     clouds.classList.toggle("two", beside.data !== null);
     element.querySelector(".split")!.classList.toggle("three", beside.data !== null);
     clouds.dataset.points = String(pane.data!.count);
+    for (const one of panes) one.name = still ? "" : (one.run?.name ?? "");
     for (const one of panesShown()) one.cloud.setData(one.data!, new Float32Array(one.data!.count), []);
     area = [];
     painted = "";
