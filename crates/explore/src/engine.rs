@@ -29,7 +29,6 @@ use crate::space::Space;
 const OPEN: usize = 3;
 /// Candidates of a position whose probabilities are given.
 const TOP: usize = 3;
-/// Wrong answers of retrieval that are listed.
 const LISTED_ERRORS: usize = 100;
 /// The file of mean vectors in a run's folder, or in that of a step of a laboratory.
 const MEANS: &str = "means.safetensors";
@@ -59,7 +58,6 @@ impl WeightsChoice {
     }
 }
 
-/// Language mean vectors, and where they are from.
 struct SourcedMeans {
     means: MeanVectors,
     sets: TokenSets,
@@ -92,7 +90,6 @@ pub(crate) struct NeighboursAnswer {
     gold: Vec<Option<String>>,
 }
 
-/// Sentences whose nearest is not their translation.
 #[derive(Serialize)]
 pub(crate) struct ErrorsAnswer {
     weights: WeightsChoice,
@@ -101,9 +98,7 @@ pub(crate) struct ErrorsAnswer {
     backward: f64,
     mean: f64,
     sentences: usize,
-    /// How many are wrong, in both directions.
     wrong: usize,
-    /// The first of them.
     errors: Vec<Prediction>,
 }
 
@@ -425,7 +420,6 @@ fn named(side: ParallelSide, layers: &[usize], matrices: Vec<arrays::Matrix>) ->
     NamedVectors { language: side.language, names: side.lines, layers }
 }
 
-/// When the weights of a model were written.
 fn written(name: &Path) -> Option<std::time::SystemTime> {
     let path = match ModelLocation::find(name).ok()? {
         ModelLocation::Run { weights, .. } => weights,
