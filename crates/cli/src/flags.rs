@@ -6,9 +6,7 @@ use crate::Arguments;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandFlag {
-    /// Its name, without dashes.
     pub name: String,
-    /// Whether a value follows it.
     pub takes_value: bool,
     /// What stands between several values, where one flag takes them; else the flag is repeated.
     pub delimiter: Option<char>,

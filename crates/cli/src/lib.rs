@@ -148,13 +148,11 @@ fn have_threads() -> Result<(), Failure> {
 /// Why a command that was called gave no result.
 #[derive(Debug)]
 pub struct CallFailure {
-    /// What is wrong, and the remedy.
     pub message: String,
     pub usage: bool,
     pub key: Option<String>,
 }
 
-/// What came of a command that was called.
 #[derive(Debug)]
 pub struct CallResult {
     pub json: Value,

@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use commands::failure::Failure;
 use commands::{invocation, stop};
 
-/// Prints to standard error.
 pub(crate) fn print(failure: Failure) -> u8 {
     let (message, usage) = match failure {
         Failure::Usage(message) => (message, true),

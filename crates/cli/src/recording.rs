@@ -8,7 +8,6 @@ use lab::study::{ONE_OFF, OneOffOrigin, shell_line};
 
 use crate::commands::this_build;
 
-/// Records a result, where that is asked for.
 pub(crate) fn record(outcome: Outcome) -> Result<Outcome, Failure> {
     let Some(Recording { lab, study, factors, extractor, seed }) =
         outcome.recording.as_ref().filter(|_| outcome.is_finished())

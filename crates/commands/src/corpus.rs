@@ -57,7 +57,6 @@ const EXAMPLES: &str = "Examples:
   isogloss corpus prepare --vocab mbert --out corpora \\
       --text en=- --sample-size 200000 --show 3 < en.txt";
 
-/// Flags of `corpus prepare`.
 #[derive(Args, Serialize)]
 pub struct Prepare {
     /// The vocabulary's folder; text is preprocessed as the vocabulary's own was.
@@ -110,7 +109,6 @@ impl Prepare {
     }
 }
 
-/// Flags of `corpus paraphrases`.
 #[derive(Args, Serialize)]
 pub struct Paraphrases {
     /// Parallel text of two columns, one of them in --lang; repeat for more files and pairs.

@@ -33,7 +33,6 @@ pub(super) const EXAMPLES: &str = "Examples:
       --set text.prepared=true --scale tiny --out run
 The same seed gives the same language, whatever is altered.";
 
-/// Flags of `corpus alter`.
 #[derive(Args, Serialize)]
 pub struct Alter {
     /// The text to alter: a file, a glob, or `-` for standard input; plain, gzip or zstd. Repeat for more
@@ -206,7 +205,6 @@ impl Alter {
         Ok(())
     }
 
-    /// The language, of which there is one.
     fn language(&self) -> Result<&str, Failure> {
         let language = self.texts[0].0.as_str();
         match self.texts.iter().find(|(other, _)| other != language) {
@@ -270,7 +268,6 @@ impl Alter {
     }
 }
 
-/// What is done, in words.
 fn describe(alteration: &Alteration) -> String {
     let mut parts = Vec::new();
     if alteration.shifted_script {

@@ -18,7 +18,6 @@ pub(super) const EXAMPLES: &str = "Example:
 Sentences are the same where their letters and digits are. Studies of real languages do so for all text that an encoder
 is trained on.";
 
-/// Flags of `corpus exclude`.
 #[derive(Args, Serialize)]
 pub struct Exclude {
     /// The text: a file or a glob; plain, gzip or zstd. Repeat for more files of the same language.

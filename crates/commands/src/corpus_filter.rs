@@ -20,7 +20,6 @@ pub(super) const EXAMPLES: &str = "Example:
 Tokens are estimated, on the high side, from the text alone: two for every three lower-case letters that follow one
 another, and one for every other character. Studies of real languages do so for all encoders that they compare.";
 
-/// Flags of `corpus filter`.
 #[derive(Args, Serialize)]
 pub struct Filter {
     /// Parallel text: LANG=FILE for each language, where line i translates line i (of a `.tsv` file, the columns named by

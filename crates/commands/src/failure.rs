@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 
 use terms::Fault;
 
-/// Why a command gave no result.
 #[derive(Debug)]
 pub enum Failure {
     /// The request makes no sense: a flag, a key or a combination of them.
@@ -15,11 +14,9 @@ pub enum Failure {
     Failed(String),
     /// Another process, with which this one works together, reports it.
     Reported(String),
-    /// An error of a library.
     Library {
         /// With the chain of causes on one line.
         message: String,
-        /// Whether the request was wrong.
         usage: bool,
         /// The configuration key that would have to change.
         key: Option<String>,
@@ -27,7 +24,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What is wrong.
     pub fn message(&self) -> &str {
         match self {
             Failure::Usage(message)

@@ -13,7 +13,6 @@ pub fn keep(program: PathBuf, typed: Vec<OsString>) {
     let _ = INVOCATION.set((program, typed));
 }
 
-/// The file that starts this program.
 pub fn program() -> &'static Path {
     INVOCATION.get().map_or(Path::new("isogloss"), |(program, _)| program)
 }

@@ -47,7 +47,6 @@ learned (mean of five). Compare each accuracy with the one beside it. A row with
 language, is left out and counted. Texts of equally many lines are taken for translations, line by line: parallel text
 makes sure that the language is all that differs.";
 
-/// Flags of `language-id`.
 #[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct LanguageId {
@@ -67,7 +66,6 @@ pub struct LanguageId {
         requires = "model", help_heading = "Input")]
     pub texts: Vec<(String, String)>,
 
-    /// Which columns hold sentences.
     #[command(flatten)]
     pub columns: ColumnsFlag,
 
@@ -93,11 +91,9 @@ pub struct LanguageId {
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     pub seed: u64,
 
-    /// Whether the result is recorded.
     #[command(flatten)]
     pub record: RecordFlags,
 
-    /// Where it is computed.
     #[command(flatten)]
     pub compute: Compute,
 }
@@ -110,7 +106,6 @@ impl Request for LanguageId {
 }
 
 impl LanguageId {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         let (languages, repeated) = match &self.model {
             Some(model) => self.encoded(model)?,

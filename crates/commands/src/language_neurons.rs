@@ -31,7 +31,6 @@ found on half of the sentences. Of the other half 15 % of the tokens are masked,
 with all neurons, without those of a language (set to 0), and without as many random neurons of the same layers. Parallel
 text makes sure that the language is all that differs.";
 
-/// Flags of `language-neurons`.
 #[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct LanguageNeurons {
@@ -44,7 +43,6 @@ pub struct LanguageNeurons {
         help_heading = "Input")]
     pub texts: Vec<(String, String)>,
 
-    /// Which columns hold sentences.
     #[command(flatten)]
     pub columns: ColumnsFlag,
 
@@ -64,11 +62,9 @@ pub struct LanguageNeurons {
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     pub seed: u64,
 
-    /// Whether the result is recorded.
     #[command(flatten)]
     pub record: RecordFlags,
 
-    /// Where it is computed.
     #[command(flatten)]
     pub compute: Compute,
 }
@@ -79,7 +75,6 @@ impl Request for LanguageNeurons {
 }
 
 impl LanguageNeurons {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         let mut sides = read_languages(&self.texts, &self.columns.columns)?;
         if let Some(limit) = self.limit {

@@ -17,7 +17,6 @@ macro_rules! subcommands {
         $visibility enum $group { $($(#[$summary])* $name($command)),+ }
 
         impl $group {
-            /// Runs the command to its end.
             $visibility fn run(self) -> Result<$crate::outcome::Outcome, $crate::failure::Failure> {
                 match self { $(Self::$name(command) => command.run()),+ }
             }

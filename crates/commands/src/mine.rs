@@ -46,7 +46,6 @@ The search is exact. Equal sentences of a text are one candidate, except with --
 /// How often the state of a long search is saved.
 const SAVE_EVERY: Duration = Duration::from_secs(30);
 
-/// Flags of `mine`.
 #[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct Mine {
@@ -66,7 +65,6 @@ pub struct Mine {
         help_heading = "Input")]
     pub texts: Vec<(String, String)>,
 
-    /// Which columns hold sentences.
     #[command(flatten)]
     pub columns: ColumnsFlag,
 
@@ -138,11 +136,9 @@ pub struct Mine {
     #[arg(long, short, help_heading = "Output")]
     pub force: bool,
 
-    /// Whether the result is recorded.
     #[command(flatten)]
     pub record: RecordFlags,
 
-    /// Where it is computed.
     #[command(flatten)]
     pub compute: Compute,
 }
@@ -177,9 +173,7 @@ flag_values! {
 struct MiningSide {
     names: RowNames,
     vectors: Stack,
-    /// What they are vectors of.
     space: MiningSpace,
-    /// What tells its vectors from any other.
     key: String,
     repeated: usize,
     truncated: usize,
@@ -228,7 +222,6 @@ impl RowNames {
         }
     }
 
-    /// The rows by name.
     fn rows(&self) -> HashMap<String, u32> {
         let count = match self {
             RowNames::Numbers(count) => *count,
@@ -261,7 +254,6 @@ impl Request for Mine {
 }
 
 impl Mine {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         files::check_new_file(&self.out, self.force)?;
         text::check_table_name(&self.out)?;
@@ -522,14 +514,11 @@ impl Mine {
 /// What is known of vectors that were encoded into the folder of `--work`, in a file beside them.
 #[derive(Serialize, Deserialize)]
 struct SavedVectors {
-    /// Sentences that were truncated.
     truncated: usize,
-    /// The BLAKE3 digest of their file.
     digest: String,
 }
 
 impl SavedVectors {
-    /// Where it is kept.
     fn path(vectors: &Path) -> PathBuf {
         vectors.with_extension("json")
     }
@@ -572,7 +561,6 @@ fn digest_of(path: &Path) -> Result<String, Failure> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Adds the content of a file.
 fn hash_file(path: &Path, hasher: &mut blake3::Hasher) -> Result<(), Failure> {
     let _waiting = Waiting::new(&format!("reading {}", path.display()));
     let read = std::fs::File::open(path).and_then(|mut file| std::io::copy(&mut file, hasher));

@@ -38,7 +38,6 @@ pub struct Compute {
 }
 
 impl Compute {
-    /// The device.
     pub fn device(&self) -> Result<Device, Failure> {
         if let Some(device) = self.opened.get() {
             return Ok(device.clone());
@@ -80,7 +79,6 @@ impl Compute {
         Ok(threads.run(|| work(&device)))
     }
 
-    /// Opens a model there.
     pub fn open(&self, folder: &Path) -> Result<PretrainedModel, Failure> {
         Ok(PretrainedModel::open(folder, &self.device()?)?)
     }
@@ -123,9 +121,7 @@ fn device_failure(error: &DeviceError) -> Failure {
 #[derive(Clone, Debug, Serialize)]
 #[serde(into = "String")]
 pub enum Layers {
-    /// Every layer.
     All,
-    /// Those of these ranges.
     Some(Vec<std::ops::RangeInclusive<usize>>),
 }
 
@@ -160,7 +156,6 @@ impl From<Layers> for String {
 }
 
 impl Layers {
-    /// One layer.
     pub fn one(layer: usize) -> Self {
         Layers::Some(vec![layer..=layer])
     }
@@ -225,11 +220,9 @@ pub struct ParallelTextFlags {
         help_heading = "Input")]
     pub parallel: Vec<(String, String)>,
 
-    /// Columns of sentences.
     #[command(flatten)]
     pub columns: ColumnsFlag,
 
-    /// How many of them.
     #[command(flatten)]
     pub rows: RowFlags,
 }

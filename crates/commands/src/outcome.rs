@@ -11,7 +11,6 @@ use crate::stop;
 
 /// A finished command's result, in words and as JSON.
 pub struct Outcome {
-    /// What is to be recorded of it.
     pub recording: Option<Recording>,
     text: String,
     json: Value,
@@ -71,12 +70,10 @@ impl Outcome {
         Self { output_taken: self.output_taken || is_taken, ..self }
     }
 
-    /// The object that `--json` prints.
     pub fn json(&self) -> &Value {
         &self.json
     }
 
-    /// Whether the command came to its end.
     pub fn is_finished(&self) -> bool {
         self.finished
     }

@@ -38,15 +38,10 @@ pub fn factor(text: &str) -> Result<(String, String), String> {
 
 /// What is recorded of a result, and where.
 pub struct Recording {
-    /// The laboratory.
     pub lab: PathBuf,
-    /// The study, where one is named.
     pub study: Option<String>,
-    /// What the numbers depend on.
     pub factors: Factors,
-    /// How the result is read.
     pub extractor: Extractor,
-    /// The seed that it belongs to.
     pub seed: u64,
 }
 

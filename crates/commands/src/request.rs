@@ -15,7 +15,6 @@ pub trait Request: Args + Serialize {
     const REVISION: u32;
     /// Fields that stand after all others in its words, in this order, which is part of every step's key.
     const LAST: &'static [&'static str] = &[];
-    /// Whether it computes where `--device` says.
     const ON_DEVICE: bool = true;
     /// Whether studies set its `--threads`, which change no result.
     const THREADED: bool = true;
@@ -56,7 +55,6 @@ pub trait Request: Args + Serialize {
         arguments.into_iter().filter_map(words).flatten().collect()
     }
 
-    /// The words after the program's name.
     fn words(&self) -> Vec<String> {
         Self::NAME.split(' ').map(str::to_owned).chain(self.flags()).collect()
     }
@@ -113,7 +111,6 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A parser of counts of one or more.
 pub fn one_or_more() -> clap::builder::RangedU64ValueParser<usize> {
     clap::builder::RangedU64ValueParser::new().range(1..)
 }

@@ -8,12 +8,10 @@ use crate::host;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Suppresses everything on standard error but errors.
 pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether only errors are printed on standard error.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
@@ -38,7 +36,6 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::say::inform(&format!($($text)*)) };
 }
 
-/// Prints an error on standard error.
 #[macro_export]
 macro_rules! complain {
     ($($text:tt)*) => { $crate::say::warn(&format!($($text)*)) };

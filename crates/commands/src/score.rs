@@ -23,7 +23,6 @@ const EXAMPLES: &str = "Examples:
     --predicted parsed.conllu
   isogloss score --task pos --gold fr_gsd-ud-test.conllu --predicted tagged.conllu";
 
-/// Flags of `score`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Score {
@@ -47,7 +46,6 @@ pub struct Score {
     record: RecordFlags,
 }
 
-/// The tasks as values of a flag.
 pub fn task_values() -> impl TypedValueParser<Value = Task> {
     let value = |task: Task| PossibleValue::new(task.name()).help(task.summary());
     let values = PossibleValuesParser::new(Task::all().map(value));
@@ -88,7 +86,6 @@ impl RuleFlags {
 }
 
 impl Score {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         let rules = self.rules.rules(ScoringRules::default());
         let score = tasks::score(self.task, &self.gold, &self.predicted, rules);

@@ -37,11 +37,9 @@ nearest is their translation, among the other side's sentences, and among those 
 Chance is the mean over five shuffles of the pairs. cka, svcca, pwcca and anc stream rows in bounded memory; the others
 hold one layer of both sides.";
 
-/// Flags of `similarity`.
 #[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct Similarity {
-    /// What is compared.
     #[command(flatten)]
     pub sides: ComparedSides,
 
@@ -62,7 +60,6 @@ pub struct Similarity {
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     pub seed: u64,
 
-    /// Where it is computed and what becomes of it.
     #[command(flatten)]
     pub output: ComparisonOutput,
 }
@@ -73,7 +70,6 @@ impl Request for Similarity {
 }
 
 impl Similarity {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         self.output.check()?;
         let measures = match self.measures.as_slice() {

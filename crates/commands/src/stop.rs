@@ -12,9 +12,7 @@ use crate::host;
 /// The exit code after Ctrl-C, as shells have it: 128 and the signal.
 const INTERRUPTED: u8 = 130;
 
-/// Set by an interrupt.
 static STOP: AtomicBool = AtomicBool::new(false);
-/// The exit code after it.
 static CODE: AtomicU8 = AtomicU8::new(INTERRUPTED);
 /// Whether the command ends by itself when it is asked to.
 static LISTENING: AtomicBool = AtomicBool::new(false);
@@ -54,7 +52,6 @@ pub fn listen() -> &'static AtomicBool {
     &STOP
 }
 
-/// Whether an interrupt came.
 pub fn wished() -> bool {
     STOP.load(Ordering::Relaxed) || host::current().is_some_and(|host| host.stopped())
 }

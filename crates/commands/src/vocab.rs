@@ -61,7 +61,6 @@ const STATS_EXAMPLES: &str = "Examples:
     isogloss vocab stats bert-base-multilingual-cased --columns 1,2 \\
       --text en=test-en.tsv --text de=test-de.tsv";
 
-/// Flags of `vocab train`.
 #[derive(Args, Serialize)]
 pub struct Train {
     /// How the languages' vocabularies relate.

@@ -30,7 +30,6 @@ const EXAMPLES: &str = "Examples:
     isogloss vectors word2vec --model run --out subwords.vec
     isogloss words --model run --text fr=fr.txt.zst --static subwords.vec --out fr.vec";
 
-/// Flags of `words`.
 #[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct Words {
@@ -107,7 +106,6 @@ impl Request for Words {
 }
 
 impl Words {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         if self.embeddings || self.subwords.is_some() {
             files::check_new_file(&self.out, self.force)?;
@@ -138,7 +136,6 @@ impl Words {
         Ok(Outcome::new(text, &result))
     }
 
-    /// The one language of the words.
     fn language(&self) -> Result<&str, Failure> {
         let mut languages = self.texts.iter().map(|(language, _)| language.as_str());
         let first = self.lang.as_deref().or_else(|| languages.next());
@@ -174,7 +171,6 @@ impl Words {
         Ok(WordsResult { missing, ..result(vec![self.out.clone()], &vectors, model) })
     }
 
-    /// The words that were asked for.
     fn chosen(&self, corpus: &Corpus) -> Result<Vec<String>, Failure> {
         let mut counting = watch("counting words, MiB".to_owned());
         match &self.words {

@@ -53,7 +53,6 @@ const SHOW_EXAMPLES: &str = "Examples:
   isogloss world show --verb sov --script han --morphology rich
   isogloss world show --config world/world.toml --json";
 
-/// Flags of `world generate`.
 #[derive(Args, Serialize)]
 pub struct Generate {
     /// The folder to write; it appears whole or not at all.
@@ -69,7 +68,6 @@ pub struct Generate {
     pub keys: Keys,
 }
 
-/// Flags of `world show`.
 #[derive(Args)]
 pub struct Show {
     /// How many sentences.

@@ -21,7 +21,6 @@ pub(crate) struct RunEntry {
     /// What addresses name it by: a digest of its place.
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Its folder, as it would be typed.
     pub(crate) folder: PathBuf,
 }
 

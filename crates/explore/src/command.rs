@@ -32,7 +32,6 @@ impl CommandPlace<'_> {
         if self.space.paired { "--parallel" } else { "--text" }
     }
 
-    /// Which lines of a file are shown.
     fn rows(&self) -> Vec<String> {
         match self.space.selection {
             RowSelection::Sample { size, seed } if self.space.is_partial() => {

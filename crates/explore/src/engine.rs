@@ -31,7 +31,6 @@ const OPEN: usize = 3;
 const TOP: usize = 3;
 /// Neighbours among which the translation of a sentence is looked for.
 const MOST_RANKED: usize = 1000;
-/// Wrong answers of retrieval that are listed.
 const LISTED_ERRORS: usize = 100;
 /// The file of mean vectors in a run's folder, or in that of a step of a laboratory.
 const MEANS: &str = "means.safetensors";
@@ -61,7 +60,6 @@ impl WeightsChoice {
     }
 }
 
-/// Language mean vectors, and where they are from.
 struct SourcedMeans {
     means: MeanVectors,
     sets: TokenSets,
@@ -96,7 +94,6 @@ pub(crate) struct NeighboursAnswer {
     ranks: Vec<Vec<Option<usize>>>,
 }
 
-/// Sentences whose nearest is not their translation.
 #[derive(Serialize)]
 pub(crate) struct ErrorsAnswer {
     weights: WeightsChoice,
@@ -105,9 +102,7 @@ pub(crate) struct ErrorsAnswer {
     backward: f64,
     mean: f64,
     sentences: usize,
-    /// How many are wrong, in both directions.
     wrong: usize,
-    /// The first of them.
     errors: Vec<Prediction>,
 }
 
@@ -439,7 +434,6 @@ fn named(side: ParallelSide, layers: &[usize], matrices: Vec<arrays::Matrix>) ->
     NamedVectors { language: side.language, names: side.lines, layers }
 }
 
-/// When the weights of a model were written.
 fn written(name: &Path) -> Option<std::time::SystemTime> {
     let path = match ModelLocation::find(name).ok()? {
         ModelLocation::Run { weights, .. } => weights,

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use terms::Fault;
 
-/// Why something could not be opened or served.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ExploreError {

@@ -27,11 +27,9 @@ use crate::studies::{StudyResults, records};
 
 /// Arrays of points, and answers about layers, that are kept.
 const KEPT: usize = 64;
-/// The most weights of one translation.
 const MOST_ALPHAS: usize = 41;
 /// The most bytes that the vectors of all saved steps of given sentences may take.
 const MOST_BYTES: usize = 1 << 30;
-/// The most neighbours of a language.
 const MOST_NEIGHBOURS: usize = 100;
 
 #[derive(Clone, Debug, Default)]
@@ -39,11 +37,9 @@ pub struct ExploreConfig {
     /// A run, a laboratory, a Hugging Face folder, or a folder with some of these; this folder, where none is named. A second
     /// one is shown beside the first.
     pub places: Vec<PathBuf>,
-    /// Sentences of each language, for a model.
     pub texts: Vec<(String, String)>,
     /// The same where line i says the same in every language.
     pub parallel: Vec<(String, String)>,
-    /// Which sentences of these are shown.
     pub selection: RowSelection,
 }
 
@@ -99,7 +95,6 @@ struct RunOverview {
     points: usize,
     paired: bool,
     has_steps: bool,
-    /// Whether the sentences are given ones.
     given: bool,
     steps: Vec<u64>,
     /// Steps of which there are weights; the last one's are the run's own.

@@ -22,7 +22,6 @@ pub(crate) const HEADERS: [(&str, &str); 6] = [
     ("Cache-Control", "no-store"),
 ];
 
-/// What the rules are checked on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestHeaders<'a> {
     pub(crate) host: Option<&'a str>,
@@ -38,7 +37,6 @@ pub(crate) enum Access {
         /// The header by which the browser remembers.
         set_cookie: String,
     },
-    /// It is not answered, with the reason.
     Refused(&'static str),
 }
 

@@ -11,7 +11,6 @@ use crate::error::{ApiFailure, ApiResult};
 /// A request of the page: a path, and parameters by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiRequest {
-    /// The path, such as `/api/points`.
     pub path: String,
     /// The parameters of the address or, of a POST, the members of its JSON object; lists are joined by commas.
     pub parameters: BTreeMap<String, String>,
@@ -65,7 +64,6 @@ impl ApiRequest {
         self.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// A parameter that must be there.
     pub(crate) fn text(&self, name: &str) -> ApiResult<&str> {
         self.get(name).ok_or_else(|| ApiFailure::request(format!("`{name}` is missing")))
     }

@@ -37,7 +37,6 @@ const SIGN: Duration = Duration::from_secs(10);
 /// How soon the server notices that it is to stop.
 const NOTICE: Duration = Duration::from_millis(100);
 
-/// A server on the loopback interface.
 pub struct ExploreServer {
     listener: TcpListener,
     service: Arc<Service>,
@@ -227,7 +226,6 @@ impl Service {
 }
 
 impl RequestHead {
-    /// A header; of two of one name, neither.
     fn header(&self, name: &str) -> Option<&str> {
         let mut all = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
         let first = all.next().map(|(_, value)| value.as_str());

@@ -26,7 +26,6 @@ use crate::error::{ApiFailure, ApiResult};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Projection {
-    /// The two directions of greatest variance.
     Principal,
     /// The difference of the languages' means (supervised), and the first direction within them.
     Difference,
@@ -90,7 +89,6 @@ enum SpaceStates {
     Encoded(Vec<(u64, Vec<Vec<Matrix>>)>),
 }
 
-/// Points of all steps on planes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlaneSeries {
     pub(crate) steps: Vec<u64>,

@@ -32,7 +32,6 @@ const EXAMPLES: &str = "Examples:
 It is the study `demo` (`isogloss study show demo`): two invented languages, one small encoder, the same
 result every time. Finished steps are kept: after an interruption, the same command continues.";
 
-/// Flags of `demo`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Demo {

@@ -30,7 +30,6 @@ const EXAMPLES: &str = "Examples:
 The page is served on this machine's loopback interface alone, at an address with a token; it changes nothing and loads
 nothing from elsewhere. Each view gives the command that prints its numbers. Ctrl-C ends it.";
 
-/// Flags of `explore`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explore {

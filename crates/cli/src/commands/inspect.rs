@@ -26,7 +26,6 @@ const EXAMPLES: &str = "Examples:
 Nothing is changed. A Hugging Face folder is read as wherever a model is named, so that what cannot
 be used is refused here too.";
 
-/// Flags of `inspect`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Inspect {

@@ -88,7 +88,6 @@ fn epilogue(help: &str, text: &mut String) {
     text.push_str(if in_code { "```\n\n" } else { "\n" });
 }
 
-/// Whether a flag is of this command alone.
 fn own(arg: &Arg) -> bool {
     let everywhere = arg.is_global_set() || ["help", "version"].contains(&arg.get_id().as_str());
     !everywhere && !arg.is_hide_set()

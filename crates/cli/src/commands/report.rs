@@ -23,7 +23,6 @@ const EXAMPLES: &str = "Examples:
   With verdicts on the claims of one's own study:
     isogloss report mine.toml";
 
-/// Flags of `report`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Report {

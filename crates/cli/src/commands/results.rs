@@ -26,7 +26,6 @@ const EXAMPLES: &str = "Examples:
     isogloss results --where condition=default --where condition=no-anchors \\
       --format parquet --out two.parquet";
 
-/// Flags of `results`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Results {
@@ -141,7 +140,6 @@ impl AddNumber {
 }
 
 flag_values! {
-    /// The formats of results.
     enum FormatName => ExportFormat {
         Table,
         Csv,
@@ -201,7 +199,6 @@ impl Results {
         Ok(Outcome::new(text, &json!({ "rows": sheet.rows(), "file": path })))
     }
 
-    /// Refuses a factor that no record has.
     fn check_factors(&self, store: &Store) -> Result<(), Failure> {
         let records = store.records(&RecordFilter::default())?;
         let names = records.into_iter().flat_map(|record| record.factors.into_keys());

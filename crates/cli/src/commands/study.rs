@@ -60,7 +60,6 @@ const SHOW_EXAMPLES: &str = "Example:
 
 `isogloss study keys` explains every key of such a file.";
 
-/// The commands of `study`.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Study {
@@ -232,7 +231,6 @@ pub(crate) struct RunFlags {
     settings: OtherSettings,
 }
 
-/// What becomes of results with other settings.
 #[derive(Args)]
 pub(crate) struct OtherSettings {
     /// Drop the results that the laboratory has of the study with other settings (flags of pretraining and transfer, limit,
@@ -250,7 +248,6 @@ pub(crate) struct CollectFlags {
     pub(super) settings: OtherSettings,
 }
 
-/// A model under a name.
 fn given_model(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, folder)) if !name.is_empty() && !folder.is_empty() => {

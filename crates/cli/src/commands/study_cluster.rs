@@ -272,7 +272,6 @@ fn job() -> Option<String> {
 }
 
 impl CollectFlags {
-    /// Stores the results of every complete step.
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let Self { choice, settings } = self;
         let plans = choice.plans()?;

@@ -18,7 +18,6 @@ const EXAMPLES: &str = "Examples:
   Every table and figure of both papers, what makes it, and on what it has been run:
     isogloss study list --papers --lab lab";
 
-/// Flags of `study list`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ListFlags {

@@ -19,7 +19,6 @@ use commands::models::open_device;
 use commands::progress::Waiting;
 use commands::say::is_quiet;
 
-/// This build of the program.
 pub(crate) fn this_build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -74,7 +73,6 @@ pub(super) struct LiveView {
     screen: MultiProgress,
     all: ProgressBar,
     running: HashMap<usize, ProgressBar>,
-    /// How many steps have begun or ended.
     passed: usize,
     total: usize,
 }
@@ -169,7 +167,6 @@ impl Drop for LiveView {
     }
 }
 
-/// Seconds in a readable unit.
 pub(super) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {

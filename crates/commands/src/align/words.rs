@@ -40,7 +40,6 @@ word retrieval of Liu et al. 2020: every pair a query, by cosine, among the tran
 dictionary lists. Both are given again over the words none of whose translations is spelled like
 them (`different`): names and loans are found by any two languages that share subwords.";
 
-/// Flags of `align words`.
 #[derive(Args, Serialize)]
 pub struct Words {
     /// Vectors to map: Word2Vec's text or binary, fastText's .vec, GloVe's text, .npy with .vocab;
@@ -218,7 +217,6 @@ impl Request for Words {
 }
 
 impl Words {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         for path in self.outputs() {
             files::check_new_file(path, self.force)?;
@@ -265,7 +263,6 @@ impl Words {
         Ok(self.record.keep(outcome, extractor, 1, []))
     }
 
-    /// All files that are asked for.
     fn outputs(&self) -> impl Iterator<Item = &Path> {
         let all = [&self.save_map, &self.out, &self.out_target, &self.predictions, &self.lexicon];
         all.into_iter().flatten().map(PathBuf::as_path)

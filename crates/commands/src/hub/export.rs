@@ -19,7 +19,6 @@ const EXAMPLES: &str = "Examples:
     isogloss hub export --model run --lang fr --out run-fr-hf
   In Python: AutoModelForMaskedLM.from_pretrained('run-hf')";
 
-/// Flags of `hub export`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Export {

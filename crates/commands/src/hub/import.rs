@@ -19,7 +19,6 @@ const EXAMPLES: &str = "Example:
 A Hugging Face folder can be named wherever a model is asked for, without being imported;
 `isogloss inspect` says what one holds.";
 
-/// Flags of `hub import`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Import {
@@ -44,7 +43,6 @@ pub(super) const IMPORTED: &str = "imported.json";
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct ImportNote {
-    /// The name of the model that was imported.
     pub(super) from: String,
 }
 
@@ -81,7 +79,6 @@ impl Import {
     }
 }
 
-/// What a checkpoint holds, in words.
 pub fn in_words(summary: &CheckpointSummary) -> String {
     let encoder = &summary.encoder;
     let mut text = format!(

@@ -68,7 +68,6 @@ const EXAMPLES: &str = "Examples:
 const USAGE: &str = "isogloss pretrain [OPTIONS] --out <DIR> [CONFIG.toml]
        isogloss pretrain --resume --out <DIR> [OPTIONS]";
 
-/// Flags of `pretrain`.
 #[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES, after_long_help = long_help(), override_usage = USAGE)]
 pub struct Pretrain {
@@ -228,7 +227,6 @@ impl Request for Pretrain {
 }
 
 impl Pretrain {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         match Together::find(self.ranks, &self.out)? {
             None => self.train(None),
@@ -296,7 +294,6 @@ impl Pretrain {
         Ok(RunRequest { preset: self.preset, scale: self.scale, file, text, keys: self.keys()? })
     }
 
-    /// The keys that flags set.
     fn keys(&self) -> Result<Table, Failure> {
         let mut table = Table::new();
         for (key, number) in [
@@ -355,7 +352,6 @@ impl Pretrain {
     }
 }
 
-/// What to do when a rank was lost.
 const RESUME: &str =
     "; the run stops, and --resume goes on from its last checkpoint, with any number of ranks";
 

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use train::pretrain::{PretrainSummary, TimeShares};
 
-/// A number of tokens in millions.
 fn tokens(tokens: u64) -> String {
     format!("{:.2} M tokens", tokens as f64 / 1e6)
 }

@@ -15,7 +15,6 @@ use crate::{host, invocation, say};
 /// How many processes a core may have at most: more only wait for one another.
 const RANKS_OF_A_CORE: usize = 8;
 
-/// This process among others.
 pub(super) struct Together {
     ranks: Arc<Ranks>,
     /// The others, where this one has started them: they are waited for in the end.
@@ -47,7 +46,6 @@ impl Together {
         }
     }
 
-    /// Starts the others on this machine.
     fn start(count: usize) -> Result<Self, Failure> {
         let typed = invocation::typed();
         if count > 1 && (host::current().is_some() || typed.is_empty()) {

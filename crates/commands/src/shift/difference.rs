@@ -15,7 +15,6 @@ const EXAMPLES: &str = "Example:
     --from qab --to qaa --layer 2 --out D.npy
   In NumPy, np.load('D.npy') is then what is added to every state of qab.";
 
-/// Flags of `shift difference`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DifferenceOf {

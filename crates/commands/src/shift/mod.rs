@@ -121,7 +121,6 @@ impl MeasuredModel {
     }
 }
 
-/// Flags of `shift means`.
 #[derive(Args, Serialize)]
 #[command(after_help = MEANS_EXAMPLES)]
 pub struct MeansOf {
@@ -140,7 +139,6 @@ pub struct MeansOf {
     pub force: bool,
 }
 
-/// Flags of `shift translate`.
 #[derive(Args, Serialize)]
 #[command(after_help = TRANSLATE_EXAMPLES)]
 pub struct Translate {

@@ -54,7 +54,6 @@ included. Rows that equal an earlier row in every language are dropped.
 Interrupted by Ctrl-C, it prints and writes the directions that are done; with --work, the same
 command again continues where it was stopped or killed.";
 
-/// Flags of `shift sweep`.
 #[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct SweepOver {
@@ -200,7 +199,6 @@ impl SweepOver {
         Ok(self.record.keep(outcome, Extractor::Sweep, self.seed, known))
     }
 
-    /// Which language uses which subword.
     fn token_sets(
         &self,
         model: &PretrainedModel,

@@ -82,7 +82,6 @@ The run's folder:
   those after a shift are LANG.shifted.FILE), results.json every setting, metrics.jsonl every epoch,
   summary.json what is printed here.";
 
-/// Flags of `transfer`.
 #[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{LONG}\n\n{EXAMPLES}"))]
 pub struct Transfer {
@@ -288,7 +287,6 @@ struct NamedSets {
     train: SetConfig,
     dev: SetConfig,
     tests: Vec<SetConfig>,
-    /// Development sets of target languages.
     targets: Vec<SetConfig>,
 }
 
@@ -311,7 +309,6 @@ impl Request for Transfer {
 }
 
 impl Transfer {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         let mut shown = TrainingView::new("steps");
         // A process that was killed at once has left nothing but a lock.

@@ -227,7 +227,6 @@ impl Input {
         &self.out
     }
 
-    /// What to say when it was stopped.
     pub(super) fn stopped(&self) -> Failure {
         let state = self.state_file().path;
         let next = if checkpoints::exists(&state) {

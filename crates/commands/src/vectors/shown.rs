@@ -7,7 +7,6 @@ use vectors::{EpochLoss, TrainingObserver, TrainingProgress};
 use crate::{progress, stop};
 
 pub(super) struct TrainingDisplay {
-    /// What is counted: words or pairs.
     unit: &'static str,
     counting: Option<progress::Progress>,
     bar: Option<progress::Progress>,

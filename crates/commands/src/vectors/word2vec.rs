@@ -114,7 +114,6 @@ impl Word2vec {
         self.input.finish(&trained, result, &config.also)
     }
 
-    /// The words of `--also`, one a line.
     fn also(&self) -> Result<Vec<String>, Failure> {
         let Some(path) = &self.also else { return Ok(Vec::new()) };
         let mut text = String::new();

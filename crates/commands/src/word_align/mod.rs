@@ -48,7 +48,6 @@ const EXAMPLES: &str = "Examples:
 This aligns the words of sentence pairs. To map one space of word vectors onto
 another (bilingual lexicon induction), see `isogloss align words`.";
 
-/// Flags of `word-align`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct WordAlign {
@@ -174,7 +173,6 @@ flag_values! {
 }
 
 impl WordAlign {
-    /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         match self.then {
             Some(Then::Score(flags)) => flags.run(),

@@ -12,7 +12,6 @@ use crate::record::RecordFlags;
 const EXAMPLES: &str = "Example:
   isogloss word-align score --gold world/bitext/bitext.qaa-qab.align --predicted links.txt";
 
-/// Flags of `word-align score`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ScoreFlags {

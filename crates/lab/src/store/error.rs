@@ -11,16 +11,13 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why the store could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no store yet.
     #[error(
         "{0}: there are no results yet; run a study (`isogloss study list` names them), or name another \
          laboratory's folder"
     )]
     Missing(PathBuf),
-    /// The file is something else.
     #[error("{0}: this is not a store of results; name another folder, or move the file away")]
     Foreign(PathBuf),
-    /// The file has another schema.
     #[error(
         "{path}: the store has version {found} of the schema, this program writes {known}; use the program \
          that wrote it, or another laboratory's folder"
@@ -28,7 +25,6 @@ pub enum Error {
     Version {
         path: PathBuf,
         found: i64,
-        /// The version that this program writes.
         known: i64,
     },
     /// The file was a store and was overwritten or truncated.
@@ -38,10 +34,8 @@ pub enum Error {
     )]
     Damaged {
         path: PathBuf,
-        /// SQLite's message.
         reason: String,
     },
-    /// A value that is NaN or infinite.
     #[error(
         "study {study}, {measure}, {factors}: the value is {value}, not a finite number; the step \
          that gave it is {step}"
@@ -50,20 +44,16 @@ pub enum Error {
         study: String,
         measure: String,
         factors: String,
-        /// NaN or an infinity.
         value: f64,
         step: String,
     },
-    /// A file or folder could not be created.
     #[error(transparent)]
     Files(#[from] files::Error),
-    /// The database refused.
     #[error(
         "{path}: cannot {doing} the store (check its permissions and the free space of the disk)"
     )]
     Sqlite {
         path: PathBuf,
-        /// What was attempted.
         doing: &'static str,
         /// SQLite's own words; printed with the chain of causes.
         source: rusqlite::Error,

@@ -14,7 +14,6 @@ const APPLICATION: i64 = 0x4973_6f67;
 const VERSION: i64 = 2;
 /// The columns that older releases did not have: a row's digest, and what it measures of its study.
 const ADDED: [&str; 2] = ["blake3", "slot"];
-/// How long a writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const TABLES: &str = "

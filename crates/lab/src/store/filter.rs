@@ -11,7 +11,6 @@ pub struct RecordFilter {
     pub studies: Vec<String>,
     pub scales: Vec<String>,
     pub seeds: Vec<u64>,
-    /// Measures, or names of texts.
     pub measures: Vec<String>,
     /// For each of these factors, its levels. A record without the factor is not selected.
     pub factors: BTreeMap<String, Vec<String>>,

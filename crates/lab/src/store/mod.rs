@@ -23,7 +23,6 @@ use rusqlite::{Connection, Row, TransactionBehavior, params};
 
 use crate::record::{Factors, Origin, Record, TextRecord};
 
-/// The store's file name in a laboratory's folder.
 pub const FILE: &str = "results.sqlite";
 
 /// The records that one run of a step gives for a slot of a study, which are filed and replaced together.

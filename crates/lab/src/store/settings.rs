@@ -127,7 +127,6 @@ fn owned(
     rows.filter_map(rusqlite::Result::transpose).collect()
 }
 
-/// The table whose key has a column.
 fn of(column: &str) -> &'static str {
     if column == "measure" { "records" } else { "texts" }
 }

@@ -7,10 +7,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why a study could not be read, planned or run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No study has that name.
     #[error("no study is called `{name}`; there are {known}, or name a file that ends in .toml")]
     Unknown { name: String, known: String },
-    /// A study's definition is wrong.
     #[error("{place}, `{key}`: {reason}; {remedy}")]
     Definition {
         /// The study or its file, with the line where it is known.
@@ -26,14 +24,12 @@ pub enum Error {
     #[error("{path}: cannot read it ({reason}); {remedy}")]
     Unreadable {
         path: PathBuf,
-        /// The system's message.
         reason: String,
         remedy: &'static str,
     },
     /// The sentences of a text could not be counted.
     #[error("{0}")]
     Text(String),
-    /// Some steps failed; the others are complete.
     #[error("{0}")]
     Failed(String),
     /// A step's result is not what its command prints.
@@ -42,20 +38,16 @@ pub enum Error {
          run the study with fresh steps"
     )]
     Result { step: String, reason: String, folder: PathBuf },
-    /// The laboratory has results with other settings.
     #[error(
         "{study} at {scale}: the laboratory has results with other settings, which cannot be averaged or compared with \
          these:{differing}\nname another laboratory (--lab DIR), or drop those results (--force): completed steps are kept, so \
          that the former command restores them at once"
     )]
     Settings { study: String, scale: String, differing: String },
-    /// The run was interrupted.
     #[error("stopped; completed steps are kept, and the same command continues from here")]
     Stopped,
-    /// A file or folder could not be created.
     #[error(transparent)]
     Files(#[from] files::Error),
-    /// The store refused.
     #[error(transparent)]
     Store(#[from] crate::store::Error),
 }

@@ -111,15 +111,12 @@ impl From<StudyEvaluation> for String {
     expecting = "a table of `factors`, `model`, `preset`, `flags`, `folders`, `paraphrases`, `equal_text`"
 )]
 pub struct System {
-    /// What its records are labelled with.
     pub factors: Factors,
-    /// What it is.
     #[serde(default)]
     pub model: SystemKind,
     /// The preset of the encoder, or of the encoder whose sentences are used.
     #[serde(default = "no_anchors")]
     pub preset: String,
-    /// More flags for the command that trains it.
     #[serde(default)]
     pub flags: Vec<String>,
     /// The folders of a given model, runs or Hugging Face folders: one, or one for each seed.
@@ -172,9 +169,7 @@ pub enum SystemKind {
     Rehearsed,
     /// A model that exists already: a run's folder or a Hugging Face folder.
     Given,
-    /// Word2Vec on an encoder's sentences.
     Word2vec,
-    /// GloVe on an encoder's sentences.
     Glove,
     /// Skip-gram with character n-grams on each language's text.
     Fasttext,
@@ -183,7 +178,6 @@ pub enum SystemKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table of `factors`, `flags`, `languages`")]
 pub struct InventedLanguages {
-    /// What its records are labelled with.
     pub factors: Factors,
     pub flags: Vec<String>,
     pub languages: Option<usize>,
@@ -193,7 +187,6 @@ pub struct InventedLanguages {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table of `factors`, `flags`, `text`")]
 pub struct LanguageAlteration {
-    /// What its records are labelled with.
     pub factors: Factors,
     pub flags: Vec<String>,
     /// The only text of the language that is read, by the middle of its name; all of it if none is named.

@@ -155,7 +155,6 @@ impl Laboratory {
         PlanCosts { history, work, status: PlanStatus { steps } }
     }
 
-    /// A step's command as it could be typed.
     pub fn command(&self, steps: &[StudyStep], step: StepId) -> String {
         shell_line(&words(&self.shown, steps, step))
     }
@@ -190,7 +189,6 @@ impl PlanCosts {
         self.history.peak(&step.kind, device(step))
     }
 
-    /// A step held so much memory.
     pub(super) fn held(&mut self, pool: &StepPool<'_>, number: usize, bytes: Option<u64>) {
         let step = pool.steps[number].step;
         self.history.add_peak(&step.kind, device(step), bytes);
@@ -223,7 +221,6 @@ impl PlanStatus {
         open.filter_map(|(_, seconds)| *seconds).fold(0.0, |sum, seconds| sum + seconds)
     }
 
-    /// How many open steps are of unknown cost.
     pub fn unknown(&self) -> usize {
         self.steps.iter().filter(|(complete, seconds)| !complete && seconds.is_none()).count()
     }

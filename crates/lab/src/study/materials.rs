@@ -107,9 +107,7 @@ pub(super) struct TaskFiles {
 
 #[derive(Clone)]
 pub(super) struct LanguageData {
-    /// What records are labelled with.
     pub(super) factors: Factors,
-    /// The source language, which tasks are trained in.
     pub(super) source: String,
     pub(super) targets: Vec<String>,
     home: DataLocation,
@@ -336,7 +334,6 @@ impl LanguageData {
         (self, lines)
     }
 
-    /// Whether one language is compared with itself.
     pub(super) fn is_paraphrased(&self) -> bool {
         self.paraphrases.is_some()
     }
@@ -453,7 +450,6 @@ impl LanguageData {
         Ok(texts)
     }
 
-    /// Whether lines of text are tokenised sentences.
     pub(super) fn prepared(&self) -> bool {
         self.data().is_none()
     }
@@ -760,7 +756,6 @@ impl LanguageData {
         }
     }
 
-    /// The world's folder, where the languages are invented.
     pub(super) fn world(&self) -> Option<CommandArg> {
         match &self.home {
             DataLocation::World { folder, .. } => Some(folder.clone()),

@@ -24,7 +24,6 @@ pub const OWN_SCALE: &str = "own";
 pub struct OneOffOrigin<'a> {
     pub study: &'a str,
     pub seed: u64,
-    /// The command, as it could be typed.
     pub command: &'a str,
     pub build: &'a Build,
 }

@@ -36,7 +36,6 @@ const LEVEL: i32 = 15;
 const WINDOW: u32 = 26;
 const AGAIN: &str = "copy it again from where it was made, or pack that laboratory again";
 
-/// The first member of a pack.
 #[derive(Debug, Serialize, Deserialize)]
 struct PackList {
     version: u32,
@@ -213,7 +212,6 @@ fn unpack_step(
     Ok(true)
 }
 
-/// Reads a pack whole and verifies every member.
 fn read(pack: &Path) -> Result<(PackList, BTreeMap<String, Vec<u8>>)> {
     let file = File::open(pack).at(pack, "read")?;
     let size = file.metadata().at(pack, "read")?.len();
@@ -301,7 +299,6 @@ fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// A JSON object with its digest.
 fn sealed_text(object: &Value) -> Vec<u8> {
     sealed::seal_json(&serde_json::to_string(object).expect("plain data")).into_bytes()
 }

@@ -20,11 +20,8 @@ use super::systems::{PlannedSystem, common_positions};
 
 /// What is extracted from a step's result, and the factors of its records.
 pub struct Extraction {
-    /// The step.
     pub step: StepId,
-    /// How its result is read.
     pub extractor: Extractor,
-    /// The seed that the records belong to.
     pub seed: u64,
     /// What the records depend on; the extractor adds more.
     pub factors: Factors,
@@ -54,7 +51,6 @@ pub struct StudyPlan {
     pub steps: Vec<StudyStep>,
     pub extractions: Vec<Extraction>,
     pub(super) invented: bool,
-    /// What its records have in common.
     pub(super) settings: StudySettings,
     /// A line for each system that an evaluation does not apply to, and for each file that is missing.
     pub skipped: Vec<String>,
@@ -307,7 +303,6 @@ impl EvaluationContext<'_> {
         self.at_most(if self.scale == Scale::Tiny { 20_000 } else { 500_000 })
     }
 
-    /// A number of sentences, or the study's limit.
     pub(super) fn at_most(&self, sentences: usize) -> usize {
         self.settings.limit.map_or(sentences, |limit| sentences.min(limit as usize))
     }
@@ -324,7 +319,6 @@ impl EvaluationContext<'_> {
         layers
     }
 
-    /// The tasks of the study, among some.
     pub(super) fn tasks(&self, known: &[Task]) -> Vec<Task> {
         let chosen = &self.study.tasks;
         known.iter().copied().filter(|task| chosen.is_empty() || chosen.contains(task)).collect()
@@ -409,7 +403,6 @@ impl<'p> SystemPlanner<'_, 'p> {
         factors
     }
 
-    /// A name for a step about the system.
     pub(super) fn name(&self, what: &str) -> String {
         let materials = self.scene.materials;
         let of = self.system.factors.values().chain(materials.factors.values());
@@ -486,7 +479,6 @@ mod tests {
     /// Studies some of whose evaluations need gold annotations that only invented languages have.
     const INVENTED_ONLY: [&str; 1] = ["bitext"];
 
-    /// Studies that need more than two languages.
     const MANY: [&str; 1] = ["align-many"];
 
     /// The plan of a study whose languages have enough text.
@@ -831,7 +823,6 @@ mod tests {
         assert!(refused.contains("nothing can be measured: ner"), "{refused}");
     }
 
-    /// The records of an extraction's factor.
     fn levels(plan: &StudyPlan, factor: &str) -> Vec<String> {
         let of = |one: &Extraction| one.factors.get(factor).cloned();
         let mut levels: Vec<String> = plan.extractions.iter().filter_map(of).collect();

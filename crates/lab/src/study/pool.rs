@@ -31,7 +31,6 @@ pub struct StepPool<'a> {
 }
 
 impl<'a> StepPool<'a> {
-    /// Puts the steps of plans together.
     pub fn of(plans: &'a [StudyPlan]) -> Self {
         let mut steps: Vec<PooledStep<'a>> = Vec::new();
         let mut by_key: HashMap<&str, usize> = HashMap::new();

@@ -31,12 +31,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "SavedCommand")]
 pub struct StepCommand {
-    /// How it is called, such as `align words`.
     pub verb: &'static str,
     /// Raised when its results change; part of every step's key.
     pub revision: u32,
     pub device: bool,
-    /// Whether it takes `--threads`, which changes no result.
     pub threads: bool,
 }
 

@@ -39,7 +39,6 @@ pub enum StepOutcome {
     /// It failed beside other steps, for this reason, and is run again by itself: no step is left so in the end.
     Postponed(String),
     Failed(String),
-    /// A step that it needs failed.
     Skipped,
 }
 
@@ -56,19 +55,15 @@ pub trait StudyObserver {
 
 pub struct RunOptions<'a> {
     pub program: &'a Path,
-    /// Which build it is; recorded with every result.
     pub build: &'a Build,
     /// How many steps may run side by side; at least one.
     pub jobs: usize,
     /// The number of threads, which the running steps divide among them; every core if none.
     pub threads: Option<usize>,
-    /// Whether steps that are complete are run again.
     pub fresh: bool,
     /// Whether results with other settings are dropped; they are refused otherwise.
     pub force: bool,
-    /// Whether pretraining saves snapshots of its weights.
     pub snapshots: bool,
-    /// Set when the run is to be interrupted.
     pub stop: &'a AtomicBool,
 }
 
@@ -101,7 +96,6 @@ pub fn run(
 
 #[derive(Clone, Debug, PartialEq)]
 enum StepState {
-    /// A step that it needs is not complete.
     Waiting,
     /// It may begin; `alone` if it failed beside others.
     Ready {
@@ -117,7 +111,6 @@ enum StepState {
     Ended(StepOutcome),
 }
 
-/// What the thread of a running step reports.
 enum StepEvent {
     Line(usize, String),
     Warning(String),

@@ -36,7 +36,6 @@ const PRINTED: &str = "printed.json";
 const USED_WRONGLY: i32 = 2;
 
 pub(super) enum CommandEnd {
-    /// Another process had completed the step.
     Cached,
     Completed {
         seconds: f64,

@@ -23,7 +23,6 @@ use crate::store::{EnteredSettings, SettingsScope, Store};
 
 /// How many hexadecimal digits of a digest a setting has.
 const DIGITS: usize = 16;
-/// How many settings that differ are listed.
 const LISTED: usize = 10;
 /// How settings about the data of a slot are named.
 const OF_SLOT: &str = "data of ";
@@ -201,7 +200,6 @@ impl StudyPlan {
     }
 }
 
-/// What the kind of invented languages is called.
 const INVENTED: &str = "invented";
 
 pub(super) fn enter(store: &Store, entered: &EnteredSettings, force: bool) -> Result<()> {

@@ -33,7 +33,6 @@ const SETTINGS_AT_A_TIME: usize = 8;
 /// What stands before a path of a plan in the value of a flag.
 const HELD: char = '\u{1}';
 
-/// The number of a step in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StepId(pub usize);
 
@@ -41,10 +40,8 @@ pub struct StepId(pub usize);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ArgPath {
     None,
-    /// A file that exists before the study runs.
     File(PathBuf),
     OwnFolder(String),
-    /// A path in the folder of another step.
     OfStep(StepId, String),
 }
 
@@ -56,12 +53,10 @@ pub struct CommandArg {
 }
 
 impl CommandArg {
-    /// A path within the step's own folder.
     pub fn here(path: &str) -> Self {
         Self { text: String::new(), path: ArgPath::OwnFolder(path.to_owned()) }
     }
 
-    /// A file that exists already.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self { text: String::new(), path: ArgPath::File(path.into()) }
     }
@@ -87,7 +82,6 @@ impl CommandArg {
         format!("{HELD}{path}")
     }
 
-    /// The same as a path.
     pub(super) fn path(&self) -> PathBuf {
         self.held().into()
     }
@@ -138,11 +132,9 @@ impl<T: Into<String>> From<T> for CommandArg {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepInput {
-    /// A file, by the digest of its content.
     File(String),
     /// The folder of a model, by the digest of what makes it what it is.
     Model(String),
-    /// A path in the step's own folder.
     Own(String),
     /// A path in the folder of another step, after that step's key.
     Step(String, String),
@@ -158,7 +150,6 @@ pub struct KeyedWord {
     pub input: Option<StepInput>,
 }
 
-/// How an interrupted step is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepResume {
     Never,
@@ -172,7 +163,6 @@ pub struct StudyStep {
     /// The kind of work: steps of a kind take about the same time.
     pub kind: String,
     pub command: StepCommand,
-    /// How it is continued after an interruption.
     pub resume: StepResume,
     /// Identifies it, and names its folder.
     pub key: String,
@@ -205,7 +195,6 @@ impl StudyStep {
         })
     }
 
-    /// The languages of its parallel text.
     pub(super) fn paired(&self) -> BTreeSet<&str> {
         let parallel = self.inputs().filter(|(flag, ..)| *flag == "--parallel");
         parallel.flat_map(|(_, languages, _)| languages.split('-')).collect()
@@ -224,7 +213,6 @@ impl StudyStep {
             && self.needs.iter().copied().chain(of_args).all(|need| need.0 < number)
     }
 
-    /// What it writes into its own folder.
     pub(super) fn outputs(&self) -> impl Iterator<Item = &str> {
         self.args.iter().filter_map(|arg| match &arg.path {
             ArgPath::OwnFolder(path) => Some(path.as_str()),
@@ -395,7 +383,6 @@ impl StepList {
         Ok(step)
     }
 
-    /// A path within a step's folder.
     pub fn made(step: StepId, path: &str) -> CommandArg {
         CommandArg { text: String::new(), path: ArgPath::OfStep(step, path.to_owned()) }
     }

@@ -18,7 +18,6 @@ use super::shared_text::share_text;
 use super::sizes::sentences;
 use super::step::{CommandArg, StepDraft, StepList};
 
-/// The encoder that is used for a language.
 #[derive(Clone)]
 pub(super) struct PlannedEncoder {
     pub(super) folder: CommandArg,
@@ -66,7 +65,6 @@ impl PlannedSystem {
         }
     }
 
-    /// Whether all languages have the same encoder.
     pub(super) fn is_one_encoder(&self) -> bool {
         matches!(self, Self::Encoders { one: true, .. })
     }

@@ -78,7 +78,6 @@ impl StepGraph {
         }
     }
 
-    /// The number of a step, by its key.
     pub fn find(&self, key: &str) -> Option<StepId> {
         self.steps.iter().position(|step| step.key == key).map(StepId)
     }

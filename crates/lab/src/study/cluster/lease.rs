@@ -29,7 +29,6 @@ const EXPIRY: Duration = Duration::from_secs(120);
 const PATIENCE: Duration = Duration::from_secs(150);
 /// By how much a lease that is being renewed may seem younger than a file that was written after it.
 const AHEAD: Duration = Duration::from_secs(60);
-/// More bytes than a lease has.
 const LONGEST: u64 = 1 << 16;
 /// How much a clock may be off before it is mentioned.
 const CLOCK: i64 = 60;

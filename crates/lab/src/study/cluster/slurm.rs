@@ -28,7 +28,6 @@ use crate::study::error::{Error, Result};
 use crate::study::laboratory::{Laboratory, quoted, shell_line};
 use crate::study::step::{StepId, StudyStep};
 
-/// The folder of a laboratory's submissions.
 const FOLDER: &str = "slurm";
 const SUBMISSION: &str = "submission.json";
 const GRAPH: &str = "graph.json";
@@ -43,7 +42,6 @@ pub struct JobOptions {
     /// The partition of steps on CPUs, and of all steps where `gpu_partition` is none.
     pub partition: Option<String>,
     pub gpu_partition: Option<String>,
-    /// GPUs for each step that computes on one.
     pub gpus_per_task: u32,
     pub cpus_per_task: Option<u32>,
     /// The longest time of a job, as Slurm writes it.
@@ -67,7 +65,6 @@ pub struct SubmittedArray {
     pub keys: Vec<String>,
 }
 
-/// A study given to Slurm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     pub folder: PathBuf,
@@ -228,7 +225,6 @@ impl ScriptWriter<'_> {
         Ok(files::write(&self.folder.join("collect.sh"), text)?)
     }
 
-    /// The lines that Slurm reads.
     fn header(&self, name: &str, gpu: bool, more: &[String]) -> String {
         let options = self.options;
         let study = self.graph.studies.join("+");
@@ -536,15 +532,11 @@ fn described_end(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportedState {
-    /// Its result is there.
     Done,
-    /// A node is at it.
     Running,
     /// It is in the queue, or waits for a submission.
     Waiting,
-    /// It failed, or its job was lost.
     Failed,
-    /// Its job was cancelled with the submission.
     Cancelled,
 }
 

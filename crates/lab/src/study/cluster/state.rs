@@ -33,13 +33,9 @@ pub struct FailedStep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStanding {
-    /// Its result is there.
     Complete,
-    /// A process holds its lease.
     Running(Holder),
-    /// Its last attempt failed.
     Failed(FailedStep),
-    /// Nothing of the kind.
     Open,
 }
 

@@ -16,7 +16,6 @@ use super::systems::PlannedSystem;
 
 /// An evaluation that is no task.
 pub(super) struct Evaluation {
-    /// Its name in a study's file.
     pub(super) name: &'static str,
     /// Whether it trains a task, so that its results depend on the seed even of a model that is given.
     pub(super) is_finetuned: bool,

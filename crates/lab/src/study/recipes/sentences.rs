@@ -19,7 +19,6 @@ use crate::study::plan::SystemPlanner;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{EncoderPair, PlannedSystem};
 
-/// Plans sentence retrieval; none where files are missing.
 fn retrieve(
     on: &mut SystemPlanner<'_, '_>,
     target: &str,

@@ -16,7 +16,6 @@ use crate::study::plan::SystemPlanner;
 use crate::study::step::{CommandArg, StepDraft, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
-/// The weights of a shift that are swept.
 const WEIGHTS: [f32; 8] = [-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
 
 /// The kinds of shift that are compared: the mean difference of Liu et al. 2020 and, of encoders trained here, others.

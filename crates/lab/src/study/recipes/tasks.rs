@@ -61,7 +61,6 @@ fn task_factors(on: &SystemPlanner<'_, '_>, task: Task, more: &[(&str, &str)]) -
     on.factors(&[&[("task", task.name()), ("pair", pair.as_str())], more].concat())
 }
 
-/// Adds a transfer and records its scores.
 fn add_transfer(
     on: &mut SystemPlanner<'_, '_>,
     draft: StepDraft,

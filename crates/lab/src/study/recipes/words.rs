@@ -161,7 +161,6 @@ struct WordSpaces<'a> {
     target: &'a str,
     layer: Option<String>,
     files: [CommandArg; 2],
-    /// Files with the words of the common vocabulary.
     common: Option<[CommandArg; 2]>,
 }
 
@@ -175,7 +174,6 @@ fn looked_up([from, to]: [&CommandArg; 2], test: &CommandArg, reversed: bool) ->
     request
 }
 
-/// Learns and tests a map, over each vocabulary.
 fn align(
     on: &mut SystemPlanner<'_, '_>,
     WordDictionaries { files: [train, test], reversed }: &WordDictionaries<2>,
