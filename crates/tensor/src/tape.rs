@@ -31,20 +31,12 @@ pub enum Mode {
     Evaluate,
 }
 
-/// An operation that was run, with what its backward pass needs.
-pub(crate) trait Backward {
-    /// Takes the gradients of the outputs and adds those of the inputs.
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>);
-
-    /// The weights whose gradients the backward pass adds to.
-    fn params(&self) -> Vec<ParamId> {
-        Vec::new()
-    }
-}
-
-/// A recorded operation, and the values that it made.
+/// An operation that was run.
 struct RecordedOp {
-    operation: Box<dyn Backward>,
+    /// Takes the gradients of the outputs and adds those of the inputs.
+    backward: Box<dyn FnOnce(&mut Tape<'_>)>,
+    /// The weights whose gradients the backward pass adds to.
+    params: Vec<ParamId>,
     outputs: std::ops::Range<usize>,
 }
 
@@ -120,7 +112,7 @@ impl<'a> Tape<'a> {
     }
 
     fn visit(&mut self, node: RecordedOp) {
-        node.operation.backward(self);
+        (node.backward)(self);
         for slot in &mut self.slots[node.outputs] {
             slot.value = None;
             slot.grad = None;
@@ -132,14 +124,14 @@ impl<'a> Tape<'a> {
     pub fn backward_with(&mut self, complete: &mut dyn FnMut(&mut Params, ParamId)) {
         let ids: Vec<ParamId> = self.params.ids().collect();
         let mut to_come = vec![0_usize; ids.len()];
-        for param in self.nodes.iter().flat_map(|node| node.operation.params()) {
+        for param in self.nodes.iter().flat_map(|node| &node.params) {
             to_come[param.number()] += 1;
         }
         for id in ids.into_iter().filter(|id| to_come[id.number()] == 0) {
             complete(self.params, id);
         }
-        while let Some(node) = self.nodes.pop() {
-            let params = node.operation.params();
+        while let Some(mut node) = self.nodes.pop() {
+            let params = std::mem::take(&mut node.params);
             self.visit(node);
             for id in params {
                 to_come[id.number()] -= 1;
@@ -187,11 +179,35 @@ impl<'a> Tape<'a> {
         Var(self.slots.len() - 1)
     }
 
+    /// Puts what an operation made on the tape, with its backward pass: from the result and its gradient to the gradients
+    /// of the inputs and of `params`. It does not run where no gradient arrives.
+    pub(crate) fn record(
+        &mut self,
+        value: Tensor,
+        wanted: bool,
+        params: impl IntoIterator<Item = ParamId>,
+        backward: impl FnOnce(&mut Tape<'_>, Var, Tensor) + 'static,
+    ) -> Var {
+        let y = self.push(value, wanted);
+        self.remember(1, params, move |tape| {
+            if let Some(dy) = tape.take_grad(y) {
+                backward(tape, y, dy);
+            }
+        });
+        y
+    }
+
     /// Records the operation that made the last `outputs` values, where their gradient is wanted.
-    pub(crate) fn remember(&mut self, outputs: usize, operation: impl Backward + 'static) {
+    pub(crate) fn remember(
+        &mut self,
+        outputs: usize,
+        params: impl IntoIterator<Item = ParamId>,
+        backward: impl FnOnce(&mut Tape<'_>) + 'static,
+    ) {
         let outputs = self.slots.len() - outputs..self.slots.len();
         if self.slots[outputs.clone()].iter().any(|slot| slot.wanted) {
-            self.nodes.push(RecordedOp { operation: Box::new(operation), outputs });
+            let params = params.into_iter().collect();
+            self.nodes.push(RecordedOp { backward: Box::new(backward), params, outputs });
         }
     }
 

@@ -4,17 +4,7 @@ use std::ops::Range;
 
 use crate::kernels::{AttentionForward, AttentionGrads, AttentionShape, Heads};
 use crate::spans::Spans;
-use crate::tape::{Backward, Tape, Var};
-use crate::value::Tensor;
-
-struct Attention {
-    q: Var,
-    kv: Var,
-    y: Var,
-    shape: AttentionShape,
-    /// What the device saved of each query: logsumexp and dropout mask.
-    stats: Tensor,
-}
+use crate::tape::{Tape, Var};
 
 impl Tape<'_> {
     /// `softmax(q · kᵀ / √width) · v` for each head, within each sequence, over the keys within its reach. Queries may be
@@ -49,25 +39,23 @@ impl Tape<'_> {
         let dropout = self.dropout(rate);
         let shape = AttentionShape { heads, queries: queries.clone(), keys: keys.clone(), dropout };
         let width = self.device.kernels().attention_stats(&shape);
+        // What the device saves of each query: logsumexp and dropout mask.
         let (mut y, mut stats) = (self.device.working(rows, dim), self.device.empty(rows, width));
         self.device.kernels().attention(self.value(q), self.value(kv), &shape, &mut y, &mut stats);
-        let y = self.push(y, self.wants(q) || self.wants(kv));
-        self.remember(1, Attention { q, kv, y, shape, stats });
-        y
-    }
-}
-
-impl Backward for Attention {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        let (q, kv) = (tape.value(self.q), tape.value(self.kv));
-        let mut dq = tape.device.working(q.rows(), q.cols());
-        let mut dkv = tape.device.working(kv.rows(), kv.cols());
-        let forward = AttentionForward { q, kv, y: tape.value(self.y), stats: &self.stats };
-        let grads = AttentionGrads { q: &mut dq, kv: &mut dkv };
-        tape.device.kernels().attention_grad(forward, &self.shape, &dy, grads);
-        tape.give_grad(self.q, dq);
-        tape.give_grad(self.kv, dkv);
+        self.record(y, self.wants(q) || self.wants(kv), [], move |tape, y, dy| {
+            let forward = AttentionForward {
+                q: tape.value(q),
+                kv: tape.value(kv),
+                y: tape.value(y),
+                stats: &stats,
+            };
+            let mut dq = tape.device.working(forward.q.rows(), forward.q.cols());
+            let mut dkv = tape.device.working(forward.kv.rows(), forward.kv.cols());
+            let grads = AttentionGrads { q: &mut dq, kv: &mut dkv };
+            tape.device.kernels().attention_grad(forward, &shape, &dy, grads);
+            tape.give_grad(q, dq);
+            tape.give_grad(kv, dkv);
+        })
     }
 }
 

@@ -2,13 +2,7 @@
 //! scores the labels of an arc.
 
 use crate::kernels::PairGrads;
-use crate::tape::{Backward, Tape, Var};
-
-struct BlockDots {
-    x: Var,
-    z: Var,
-    y: Var,
-}
+use crate::tape::{Tape, Var};
 
 impl Tape<'_> {
     /// `y[i][c] = x[i][c·dim..(c + 1)·dim] · z[i]`.
@@ -20,22 +14,15 @@ impl Tape<'_> {
         assert!(rows == other && dim > 0 && wide % dim == 0, "blocks as wide as the other row");
         let mut y = self.device.working(rows, wide / dim);
         self.device.kernels().block_dots(self.value(x), self.value(z), &mut y);
-        let y = self.push(y, self.wants(x) || self.wants(z));
-        self.remember(1, BlockDots { x, z, y });
-        y
-    }
-}
-
-impl Backward for BlockDots {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        let (x, z) = (tape.value(self.x), tape.value(self.z));
-        let mut dx = tape.device.working(x.rows(), x.cols());
-        let mut dz = tape.device.working(z.rows(), z.cols());
-        let grads = PairGrads { left: &mut dx, right: &mut dz };
-        tape.device.kernels().block_dots_grad(x, z, &dy, grads);
-        tape.give_grad(self.x, dx);
-        tape.give_grad(self.z, dz);
+        self.record(y, self.wants(x) || self.wants(z), [], move |tape, _, dy| {
+            let (left, right) = (tape.value(x), tape.value(z));
+            let mut dx = tape.device.working(left.rows(), left.cols());
+            let mut dz = tape.device.working(right.rows(), right.cols());
+            let grads = PairGrads { left: &mut dx, right: &mut dz };
+            tape.device.kernels().block_dots_grad(left, right, &dy, grads);
+            tape.give_grad(x, dx);
+            tape.give_grad(z, dz);
+        })
     }
 }
 

@@ -1,13 +1,6 @@
 //! Dropout by itself, where there is nothing to fuse it with.
 
-use crate::random::Dropout;
-use crate::tape::{Backward, Tape, Var};
-
-struct DropoutOp {
-    x: Var,
-    y: Var,
-    dropout: Dropout,
-}
+use crate::tape::{Tape, Var};
 
 impl Tape<'_> {
     /// `dropout(x)`; `x` itself when evaluating.
@@ -22,18 +15,11 @@ impl Tape<'_> {
         let (rows, cols) = self.value(x).shape();
         let mut y = self.device.working(rows, cols);
         self.device.kernels().dropout(self.value(x), dropout, &mut y);
-        let y = self.push(y, self.wants(x));
-        self.remember(1, DropoutOp { x, y, dropout });
-        y
-    }
-}
-
-impl Backward for DropoutOp {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        let mut dx = tape.device.working(dy.rows(), dy.cols());
-        tape.device.kernels().dropout(&dy, self.dropout, &mut dx);
-        tape.give_grad(self.x, dx);
+        self.record(y, self.wants(x), [], move |tape, _, dy| {
+            let mut dx = tape.device.working(dy.rows(), dy.cols());
+            tape.device.kernels().dropout(&dy, dropout, &mut dx);
+            tape.give_grad(x, dx);
+        })
     }
 }
 

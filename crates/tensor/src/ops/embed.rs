@@ -3,27 +3,11 @@
 use crate::kernels::Grad;
 use crate::ops::norm::Norm;
 use crate::params::ParamId;
-use crate::random::Dropout;
-use crate::tape::{Backward, Tape, Var};
-use crate::value::{Indices, Tensor};
+use crate::tape::{Tape, Var};
+use crate::value::Indices;
 
 /// Tables of embeddings and the row that each position takes from each.
 pub type EmbedTables = Vec<(ParamId, Indices)>;
-
-struct Embed {
-    tables: EmbedTables,
-    y: Var,
-    dropout: Dropout,
-    norm: Option<Normed>,
-}
-
-struct Normed {
-    norm: Norm,
-    /// The embeddings before it: rows x dim.
-    sum: Tensor,
-    /// Mean and inverse standard deviation: rows x 2.
-    stats: Tensor,
-}
 
 impl Tape<'_> {
     /// `dropout(LayerNorm(Σ table[row]))`; without `norm`, no LayerNorm.
@@ -54,7 +38,7 @@ impl Tape<'_> {
                 let (mut y, mut stats) =
                     (self.device.working(rows, cols), self.device.empty(rows, 2));
                 kernels.norm(&sum, norm.weights(self.params), &mut y, &mut stats);
-                (y, Some(Normed { norm, sum, stats }))
+                (y, Some((norm, sum, stats)))
             }
         };
         if dropout.rate > 0.0 {
@@ -64,35 +48,24 @@ impl Tape<'_> {
         }
         let wanted = tables.iter().any(|(table, _)| self.learns(*table))
             || norm.is_some_and(|norm| norm.learns(self));
-        let y = self.push(y, wanted);
-        self.remember(1, Embed { tables, y, dropout, norm: normed });
-        y
-    }
-}
-
-impl Backward for Embed {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(mut grad) = tape.take_grad(self.y) else { return };
-        if self.dropout.rate > 0.0 {
-            let mut kept = tape.device.working(grad.rows(), grad.cols());
-            tape.device.kernels().dropout(&grad, self.dropout, &mut kept);
-            grad = kept;
-        }
-        if let Some(Normed { norm, sum, stats }) = &self.norm {
-            let mut dsum = tape.device.working(grad.rows(), grad.cols());
-            let slot = Grad { tensor: &mut dsum, accumulate: false };
-            norm.backward(tape, sum, stats, &grad, slot, None);
-            grad = dsum;
-        }
-        for (table, rows) in &self.tables {
-            tape.scatter_grad(*table, rows, &grad);
-        }
-    }
-
-    fn params(&self) -> Vec<ParamId> {
-        let tables = self.tables.iter().map(|(table, _)| *table);
-        let norm = self.norm.iter().flat_map(|normed| normed.norm.params());
-        tables.chain(norm).collect()
+        let mut params: Vec<ParamId> = tables.iter().map(|(table, _)| *table).collect();
+        params.extend(norm.iter().flat_map(Norm::params));
+        self.record(y, wanted, params, move |tape, _, mut grad| {
+            if dropout.rate > 0.0 {
+                let mut kept = tape.device.working(grad.rows(), grad.cols());
+                tape.device.kernels().dropout(&grad, dropout, &mut kept);
+                grad = kept;
+            }
+            if let Some((norm, sum, stats)) = &normed {
+                let mut dsum = tape.device.working(grad.rows(), grad.cols());
+                let slot = Grad { tensor: &mut dsum, accumulate: false };
+                norm.backward(tape, sum, stats, &grad, slot, None);
+                grad = dsum;
+            }
+            for (table, rows) in &tables {
+                tape.scatter_grad(*table, rows, &grad);
+            }
+        })
     }
 }
 

@@ -1,13 +1,7 @@
 //! The product of a gated feed-forward part (Shazeer 2020): GeGLU, SwiGLU and their kin.
 
 use crate::kernels::Activation;
-use crate::tape::{Backward, Tape, Var};
-
-struct Gate {
-    x: Var,
-    y: Var,
-    activation: Activation,
-}
+use crate::tape::{Tape, Var};
 
 impl Tape<'_> {
     /// `activation(a) · b`, where `a` is the first half of each row and `b` the second.
@@ -19,19 +13,12 @@ impl Tape<'_> {
         assert!(cols % 2 == 0, "a gate and what goes through it");
         let mut y = self.device.working(rows, cols / 2);
         self.device.kernels().gate(self.value(x), activation, &mut y);
-        let y = self.push(y, self.wants(x));
-        self.remember(1, Gate { x, y, activation });
-        y
-    }
-}
-
-impl Backward for Gate {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        let x = tape.value(self.x);
-        let mut dx = tape.device.working(x.rows(), x.cols());
-        tape.device.kernels().gate_grad(x, self.activation, &dy, &mut dx);
-        tape.give_grad(self.x, dx);
+        self.record(y, self.wants(x), [], move |tape, _, dy| {
+            let value = tape.value(x);
+            let mut dx = tape.device.working(value.rows(), value.cols());
+            tape.device.kernels().gate_grad(value, activation, &dy, &mut dx);
+            tape.give_grad(x, dx);
+        })
     }
 }
 

@@ -2,8 +2,7 @@
 
 use crate::kernels::{Activation, LinearForward};
 use crate::params::ParamId;
-use crate::tape::{Backward, Tape, Var};
-use crate::value::Tensor;
+use crate::tape::{Tape, Var};
 
 /// The weights of an affine map `x · weight + bias`.
 #[derive(Clone, Copy, Debug)]
@@ -18,15 +17,6 @@ impl Affine {
     fn params(&self) -> impl Iterator<Item = ParamId> + use<> {
         std::iter::once(self.weight).chain(self.bias)
     }
-}
-
-struct Linear {
-    x: Var,
-    y: Var,
-    affine: Affine,
-    activation: Activation,
-    /// What the device saved of the activation: rows x outputs.
-    saved: Option<Tensor>,
 }
 
 impl Tape<'_> {
@@ -51,36 +41,24 @@ impl Tape<'_> {
             &mut y,
             saved.as_mut(),
         );
-        let y = self.push(y, wanted);
-        self.remember(1, Linear { x, y, affine, activation, saved });
-        y
-    }
-}
-
-impl Backward for Linear {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(mut dy) = tape.take_grad(self.y) else { return };
-        let device = tape.device.clone();
-        let kernels = device.kernels();
-        // Values are borrowed from the tape to be read while gradients of weights are written.
-        let y = tape.take_value(self.y);
-        let forward =
-            LinearForward { activation: self.activation, y: &y, saved: self.saved.as_ref() };
-        let bias = self.affine.bias.and_then(|bias| tape.params.grad_slot(bias));
-        kernels.bias_grad(&mut dy, forward, bias);
-        drop(y);
-        tape.grad_into(self.x, |device, params, dx| {
-            device.kernels().linear_input_grad(&dy, params.value(self.affine.weight), dx);
-        });
-        let x = tape.take_value(self.x);
-        if let Some(dw) = tape.params.grad_slot(self.affine.weight) {
-            kernels.linear_weight_grad(&x, &dy, dw);
-        }
-        tape.put_value(self.x, x);
-    }
-
-    fn params(&self) -> Vec<ParamId> {
-        self.affine.params().collect()
+        self.record(y, wanted, affine.params(), move |tape, y, mut dy| {
+            let device = tape.device.clone();
+            let kernels = device.kernels();
+            // Values are borrowed from the tape to be read while gradients of weights are written.
+            let y = tape.take_value(y);
+            let forward = LinearForward { activation, y: &y, saved: saved.as_ref() };
+            let bias = affine.bias.and_then(|bias| tape.params.grad_slot(bias));
+            kernels.bias_grad(&mut dy, forward, bias);
+            drop(y);
+            tape.grad_into(x, |device, params, dx| {
+                device.kernels().linear_input_grad(&dy, params.value(affine.weight), dx);
+            });
+            let value = tape.take_value(x);
+            if let Some(dw) = tape.params.grad_slot(affine.weight) {
+                kernels.linear_weight_grad(&value, &dy, dw);
+            }
+            tape.put_value(x, value);
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::kernels::{Grad, NormForward, NormGrads, NormKind, NormWeights, ResidualSum};
 use crate::params::{ParamId, Params};
 use crate::random::Dropout;
-use crate::tape::{Backward, Tape, Var};
+use crate::tape::{Tape, Var};
 use crate::value::Tensor;
 
 /// The weights of a norm.
@@ -80,29 +80,6 @@ impl Norm {
     }
 }
 
-struct Normalise {
-    x: Var,
-    y: Var,
-    norm: Norm,
-    /// Mean and inverse standard deviation: rows x 2.
-    stats: Tensor,
-}
-
-struct Residual {
-    x: Var,
-    update: Var,
-    sum: Var,
-    dropout: Dropout,
-}
-
-struct ResidualNorm {
-    residual: Residual,
-    y: Var,
-    norm: Norm,
-    /// Mean and inverse standard deviation: rows x 2.
-    stats: Tensor,
-}
-
 impl Tape<'_> {
     /// `norm(x)`.
     ///
@@ -115,9 +92,15 @@ impl Tape<'_> {
         let weights = norm.weights(self.params);
         self.device.kernels().norm(self.value(x), weights, &mut y, &mut stats);
         let wanted = self.wants(x) || norm.learns(self);
-        let y = self.push(y, wanted);
-        self.remember(1, Normalise { x, y, norm, stats });
-        y
+        self.record(y, wanted, norm.params(), move |tape, _, dy| {
+            let value = tape.take_value(x);
+            let mut sum = tape.take_grad(x);
+            let accumulate = sum.is_some();
+            let dx = sum.get_or_insert_with(|| tape.device.working(value.rows(), value.cols()));
+            norm.backward(tape, &value, &stats, &dy, Grad { tensor: dx, accumulate }, None);
+            tape.put_value(x, value);
+            tape.give_grad(x, sum.expect("it was filled above"));
+        })
     }
 
     /// `x + dropout(update)`.
@@ -131,9 +114,9 @@ impl Tape<'_> {
         let mut sum = self.device.working(rows, cols);
         let terms = ResidualSum { x: self.value(x), update: self.value(update), dropout };
         self.device.kernels().residual(terms, &mut sum);
-        let sum = self.push(sum, self.wants(x) || self.wants(update));
-        self.remember(1, Residual { x, update, sum, dropout });
-        sum
+        self.record(sum, self.wants(x) || self.wants(update), [], move |tape, _, dsum| {
+            tape.share([x, update], dropout, dsum);
+        })
     }
 
     /// `sum = x + dropout(update)` and `norm(sum)`, in one pass.
@@ -153,68 +136,33 @@ impl Tape<'_> {
         let wanted = self.wants(x) || self.wants(update);
         let sum = self.push(sum, wanted);
         let y = self.push(y, wanted || norm.learns(self));
-        let residual = Residual { x, update, sum, dropout };
-        self.remember(2, ResidualNorm { residual, y, norm, stats });
+        self.remember(2, norm.params(), move |tape| {
+            let value = tape.take_value(sum);
+            let dsum = tape.take_grad(sum);
+            let Some(dy) = tape.take_grad(y) else {
+                return dsum.into_iter().for_each(|dsum| tape.share([x, update], dropout, dsum));
+            };
+            let empty = || tape.device.working(value.rows(), value.cols());
+            let accumulate = dsum.is_some();
+            let mut dsum = dsum.unwrap_or_else(empty);
+            let mut dupdate = tape.wants(update).then(empty);
+            let dropped = dupdate.as_mut().map(|dupdate| (dropout, dupdate));
+            let slot = Grad { tensor: &mut dsum, accumulate };
+            norm.backward(tape, &value, &stats, &dy, slot, dropped);
+            dupdate.into_iter().for_each(|dupdate| tape.give_grad(update, dupdate));
+            tape.give_grad(x, dsum);
+        });
         (sum, y)
     }
-}
 
-impl Backward for Normalise {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        let x = tape.take_value(self.x);
-        let mut sum = tape.take_grad(self.x);
-        let accumulate = sum.is_some();
-        let dx = sum.get_or_insert_with(|| tape.device.working(x.rows(), x.cols()));
-        self.norm.backward(tape, &x, &self.stats, &dy, Grad { tensor: dx, accumulate }, None);
-        tape.put_value(self.x, x);
-        tape.give_grad(self.x, sum.expect("it was filled above"));
-    }
-
-    fn params(&self) -> Vec<ParamId> {
-        self.norm.params().collect()
-    }
-}
-
-impl Residual {
-    /// Hands the gradient of the sum to both of its terms.
-    fn share(&self, tape: &mut Tape<'_>, dsum: Tensor) {
-        if tape.wants(self.update) {
-            let mut dupdate = tape.device.working(dsum.rows(), dsum.cols());
-            tape.device.kernels().dropout(&dsum, self.dropout, &mut dupdate);
-            tape.give_grad(self.update, dupdate);
+    /// Hands the gradient of a sum to both of its terms.
+    fn share(&mut self, [x, update]: [Var; 2], dropout: Dropout, dsum: Tensor) {
+        if self.wants(update) {
+            let mut dupdate = self.device.working(dsum.rows(), dsum.cols());
+            self.device.kernels().dropout(&dsum, dropout, &mut dupdate);
+            self.give_grad(update, dupdate);
         }
-        tape.give_grad(self.x, dsum);
-    }
-}
-
-impl Backward for Residual {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dsum) = tape.take_grad(self.sum) else { return };
-        self.share(tape, dsum);
-    }
-}
-
-impl Backward for ResidualNorm {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let sum = tape.take_value(self.residual.sum);
-        let mut dsum = tape.take_grad(self.residual.sum);
-        let Some(dy) = tape.take_grad(self.y) else {
-            return dsum.into_iter().for_each(|dsum| self.residual.share(tape, dsum));
-        };
-        let Residual { x, update, dropout, .. } = self.residual;
-        let accumulate = dsum.is_some();
-        let mut dsum = dsum.take().unwrap_or_else(|| tape.device.working(sum.rows(), sum.cols()));
-        let mut dupdate = tape.wants(update).then(|| tape.device.working(sum.rows(), sum.cols()));
-        let dropped = dupdate.as_mut().map(|dupdate| (dropout, dupdate));
-        let slot = Grad { tensor: &mut dsum, accumulate };
-        self.norm.backward(tape, &sum, &self.stats, &dy, slot, dropped);
-        dupdate.into_iter().for_each(|dupdate| tape.give_grad(update, dupdate));
-        tape.give_grad(x, dsum);
-    }
-
-    fn params(&self) -> Vec<ParamId> {
-        self.norm.params().collect()
+        self.give_grad(x, dsum);
     }
 }
 

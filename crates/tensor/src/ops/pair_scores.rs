@@ -3,15 +3,7 @@
 
 use crate::kernels::{PairGrads, PairSpans};
 use crate::spans::Spans;
-use crate::tape::{Backward, Tape, Var};
-
-struct PairScores {
-    q: Var,
-    k: Var,
-    y: Var,
-    queries: Spans,
-    keys: Spans,
-}
+use crate::tape::{Tape, Var};
 
 impl Tape<'_> {
     /// `q · kᵀ` within each sequence.
@@ -29,23 +21,17 @@ impl Tape<'_> {
         let kernels = self.device.kernels();
         let spans = PairSpans { queries, keys };
         kernels.pair_scores(self.value(q), self.value(k), spans, &mut y);
-        let y = self.push(y, self.wants(q) || self.wants(k));
-        self.remember(1, PairScores { q, k, y, queries: queries.clone(), keys: keys.clone() });
-        y
-    }
-}
-
-impl Backward for PairScores {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        let (q, k) = (tape.value(self.q), tape.value(self.k));
-        let mut dq = tape.device.working(q.rows(), q.cols());
-        let mut dk = tape.device.working(k.rows(), k.cols());
-        let spans = PairSpans { queries: &self.queries, keys: &self.keys };
-        let grads = PairGrads { left: &mut dq, right: &mut dk };
-        tape.device.kernels().pair_scores_grad(q, k, spans, &dy, grads);
-        tape.give_grad(self.q, dq);
-        tape.give_grad(self.k, dk);
+        let (queries, keys) = (queries.clone(), keys.clone());
+        self.record(y, self.wants(q) || self.wants(k), [], move |tape, _, dy| {
+            let (left, right) = (tape.value(q), tape.value(k));
+            let mut dq = tape.device.working(left.rows(), left.cols());
+            let mut dk = tape.device.working(right.rows(), right.cols());
+            let spans = PairSpans { queries: &queries, keys: &keys };
+            let grads = PairGrads { left: &mut dq, right: &mut dk };
+            tape.device.kernels().pair_scores_grad(left, right, spans, &dy, grads);
+            tape.give_grad(q, dq);
+            tape.give_grad(k, dk);
+        })
     }
 }
 

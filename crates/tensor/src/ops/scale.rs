@@ -1,12 +1,6 @@
 //! A value times a number.
 
-use crate::tape::{Backward, Tape, Var};
-
-struct Scale {
-    x: Var,
-    y: Var,
-    factor: f32,
-}
+use crate::tape::{Tape, Var};
 
 impl Tape<'_> {
     /// `factor · x`.
@@ -14,18 +8,11 @@ impl Tape<'_> {
         let (rows, cols) = self.value(x).shape();
         let mut y = self.device.working(rows, cols);
         self.device.kernels().scale(self.value(x), factor, &mut y);
-        let y = self.push(y, self.wants(x));
-        self.remember(1, Scale { x, y, factor });
-        y
-    }
-}
-
-impl Backward for Scale {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        let mut dx = tape.device.working(dy.rows(), dy.cols());
-        tape.device.kernels().scale(&dy, self.factor, &mut dx);
-        tape.give_grad(self.x, dx);
+        self.record(y, self.wants(x), [], move |tape, _, dy| {
+            let mut dx = tape.device.working(dy.rows(), dy.cols());
+            tape.device.kernels().scale(&dy, factor, &mut dx);
+            tape.give_grad(x, dx);
+        })
     }
 }
 

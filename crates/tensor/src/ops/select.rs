@@ -1,13 +1,7 @@
 //! Some of the rows: masked positions, first subwords, first tokens.
 
-use crate::tape::{Backward, Tape, Var};
+use crate::tape::{Tape, Var};
 use crate::value::Indices;
-
-struct Select {
-    x: Var,
-    y: Var,
-    rows: Indices,
-}
 
 impl Tape<'_> {
     /// The given rows of `x`, in the given order.
@@ -21,21 +15,15 @@ impl Tape<'_> {
         rows.assert_below(self.value(x).rows(), "row");
         let mut y = self.device.working(rows.len(), self.value(x).cols());
         self.device.kernels().select(self.value(x), rows, &mut y);
-        let y = self.push(y, self.wants(x));
-        self.remember(1, Select { x, y, rows: rows.clone() });
-        y
-    }
-}
-
-impl Backward for Select {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        tape.grad_into(self.x, |device, _, dx| {
-            if !dx.accumulate {
-                device.kernels().fill(dx.tensor, 0.0);
-            }
-            device.kernels().scatter_add(&dy, &self.rows, dx.tensor);
-        });
+        let rows = rows.clone();
+        self.record(y, self.wants(x), [], move |tape, _, dy| {
+            tape.grad_into(x, |device, _, dx| {
+                if !dx.accumulate {
+                    device.kernels().fill(dx.tensor, 0.0);
+                }
+                device.kernels().scatter_add(&dy, &rows, dx.tensor);
+            });
+        })
     }
 }
 

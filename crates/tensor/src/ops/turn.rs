@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::kernels::{HeadTurn, NormGrads, NormWeights};
 use crate::ops::norm::Norm;
-use crate::params::ParamId;
-use crate::tape::{Backward, Tape, Var};
+use crate::tape::{Tape, Var};
 use crate::value::{Indices, Tensor};
 
 /// A norm, a turn, or both.
@@ -22,14 +21,6 @@ pub struct Turn {
     pub angles: Option<Arc<Tensor>>,
     /// The position of each row.
     pub places: Indices,
-}
-
-struct Turned {
-    x: Var,
-    y: Var,
-    turn: Turn,
-    /// Mean and inverse standard deviation of each head: rows x 2·heads.
-    stats: Option<Tensor>,
 }
 
 impl Tape<'_> {
@@ -55,33 +46,22 @@ impl Tape<'_> {
         let head_turn = HeadTurn { width, heads, norm, angles, places: &turn.places };
         self.device.kernels().turn(self.value(x), head_turn, &mut y, stats.as_mut());
         let wanted = self.wants(x) || turn.norm.is_some_and(|norm| norm.learns(self));
-        let y = self.push(y, wanted);
-        self.remember(1, Turned { x, y, turn, stats });
-        y
-    }
-}
-
-impl Backward for Turned {
-    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
-        let x = tape.take_value(self.x);
-        let mut dx = tape.device.working(x.rows(), x.cols());
-        let (Turn { width, heads, norm, angles, places }, device) = (&self.turn, &tape.device);
-        let mut run = |norm: Option<NormWeights<'_>>, grads: NormGrads<'_>| {
-            let angles = angles.as_deref();
-            let turn = HeadTurn { width: *width, heads: *heads, norm, angles, places };
-            device.kernels().turn_grad(&x, turn, self.stats.as_ref(), &dy, &mut dx, grads);
-        };
-        match norm {
-            Some(norm) => norm.with_grads(tape.params, |norm, grads| run(Some(norm), grads)),
-            None => run(None, NormGrads { gamma: None, beta: None }),
-        }
-        tape.put_value(self.x, x);
-        tape.give_grad(self.x, dx);
-    }
-
-    fn params(&self) -> Vec<ParamId> {
-        self.turn.norm.iter().flat_map(Norm::params).collect()
+        let params = turn.norm.map(|norm| norm.params()).into_iter().flatten();
+        self.record(y, wanted, params, move |tape, _, dy| {
+            let value = tape.take_value(x);
+            let mut dx = tape.device.working(value.rows(), value.cols());
+            let (angles, device) = (turn.angles.as_deref(), &tape.device);
+            let mut run = |norm: Option<NormWeights<'_>>, grads: NormGrads<'_>| {
+                let head_turn = HeadTurn { width, heads, norm, angles, places: &turn.places };
+                device.kernels().turn_grad(&value, head_turn, stats.as_ref(), &dy, &mut dx, grads);
+            };
+            match turn.norm {
+                Some(norm) => norm.with_grads(tape.params, |norm, grads| run(Some(norm), grads)),
+                None => run(None, NormGrads { gamma: None, beta: None }),
+            }
+            tape.put_value(x, value);
+            tape.give_grad(x, dx);
+        })
     }
 }
 

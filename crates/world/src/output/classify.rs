@@ -105,13 +105,8 @@ impl WorldWriter<'_> {
             let _ = writeln!(text, "\ttopic{topic}");
         }
         self.progress.add(trees.len(), "classify");
-        let record = FileRecord {
-            path: format!("classify/{split}-{}.tsv", language.code()),
-            kind: "classify".into(),
-            languages: vec![language.code().to_owned()],
-            split: Some(split.into()),
-            ..Default::default()
-        };
+        let path = format!("classify/{split}-{}.tsv", language.code());
+        let record = FileRecord::of("classify", path, &[language.code()], Some(split));
         self.folder.put(record, &text, trees.len())
     }
 }

@@ -53,13 +53,8 @@ impl WorldWriter<'_> {
             }
             entries += written.len();
         }
-        let record = FileRecord {
-            path: format!("muse/{}-{}{suffix}.txt", from.code(), to.code()),
-            kind: "dictionary".into(),
-            languages: vec![from.code().to_owned(), to.code().to_owned()],
-            split: split.map(Into::into),
-            ..Default::default()
-        };
+        let path = format!("muse/{}-{}{suffix}.txt", from.code(), to.code());
+        let record = FileRecord::of("dictionary", path, &[from.code(), to.code()], split);
         self.folder.put(record, &text, entries)
     }
 }

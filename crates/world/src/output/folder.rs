@@ -42,6 +42,20 @@ pub struct FileRecord {
     pub blake3: String,
 }
 
+impl FileRecord {
+    /// A file that is still to be written.
+    pub(super) fn of(
+        kind: &'static str,
+        path: String,
+        languages: &[&str],
+        split: Option<&'static str>,
+    ) -> Self {
+        let languages = languages.iter().map(|&code| code.to_owned()).collect();
+        let split = split.map(Into::into);
+        Self { path, kind: kind.into(), languages, split, ..Self::default() }
+    }
+}
+
 pub(crate) struct OutputFolder {
     draft: NewFolder,
     records: Vec<FileRecord>,

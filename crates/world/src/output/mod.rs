@@ -44,8 +44,7 @@ pub fn generate(
     let languages = Language::invent(plan, &world);
     let progress = ProgressCounter { report: progress, sentences: 0 };
     let mut writer = WorldWriter { plan, world: &world, languages: &languages, folder, progress };
-    let record =
-        FileRecord { path: "world.toml".into(), kind: "config".into(), ..Default::default() };
+    let record = FileRecord::of("config", "world.toml".into(), &[], None);
     writer.folder.put(record, &plan.config().to_toml(), 0)?;
     let held_out = writer.parallel()?;
     for (language, held_out) in languages.iter().zip(&held_out) {
@@ -120,8 +119,7 @@ impl<'a> WorldWriter<'a> {
         let files = self.folder.records();
         let manifest = Manifest::new(self.plan, self.world, self.languages, frequency, files);
         let text = serde_json::to_string(&manifest).expect("a manifest is always valid JSON");
-        let record =
-            FileRecord { path: MANIFEST.into(), kind: "manifest".into(), ..Default::default() };
+        let record = FileRecord::of("manifest", MANIFEST.into(), &[], None);
         self.folder.put(record, &(text + "\n"), 0)?;
         self.folder.commit()?;
         Ok(manifest)

@@ -88,13 +88,8 @@ impl WorldWriter<'_> {
             let _ = writeln!(text, "\t{}", label.name());
         }
         self.progress.add(items.len(), "nli");
-        let record = FileRecord {
-            path: format!("xnli/{split}-{}.tsv", language.code()),
-            kind: "nli".into(),
-            languages: vec![language.code().to_owned()],
-            split: Some(split.into()),
-            ..Default::default()
-        };
+        let path = format!("xnli/{split}-{}.tsv", language.code());
+        let record = FileRecord::of("nli", path, &[language.code()], Some(split));
         self.folder.put(record, &text, items.len())
     }
 }

@@ -147,13 +147,8 @@ impl WorldWriter<'_> {
             for (number, line) in (1..).zip(lines) {
                 conllu(language, &line.tree, &format!("pud-{number}"), &mut text);
             }
-            let record = FileRecord {
-                path: format!("ud/{}_pud-ud-test.conllu", language.code()),
-                kind: "treebank".into(),
-                languages: vec![language.code().to_owned()],
-                split: Some("parallel".into()),
-                ..Default::default()
-            };
+            let path = format!("ud/{}_pud-ud-test.conllu", language.code());
+            let record = FileRecord::of("treebank", path, &[language.code()], Some("parallel"));
             self.folder.put(record, &text, lines.len())?;
         }
         Ok(())
@@ -207,10 +202,7 @@ impl WorldWriter<'_> {
             write(line, &mut text);
             text.push('\n');
         }
-        let languages = codes.iter().map(|&code| code.to_owned()).collect();
-        let (kind, split) = (kind.into(), split.map(Into::into));
-        let record = FileRecord { path, kind, languages, split, ..Default::default() };
-        self.folder.put(record, &text, lines.len())
+        self.folder.put(FileRecord::of(kind, path, codes, split), &text, lines.len())
     }
 }
 

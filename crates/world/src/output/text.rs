@@ -27,13 +27,9 @@ impl WorldWriter<'_> {
             if self.plan.config().held_out {
                 documents.held_out = Some(HeldOutSentences { language, sentences: held_out });
             }
-            let mut sink = self.folder.file(FileRecord {
-                path: format!("text/{}.{name}.txt", plan.code),
-                kind: "text".into(),
-                languages: vec![plan.code.clone()],
-                domain: Some(name),
-                ..Default::default()
-            })?;
+            let path = format!("text/{}.{name}.txt", plan.code);
+            let record = FileRecord::of("text", path, &[&plan.code], None);
+            let mut sink = self.folder.file(FileRecord { domain: Some(name), ..record })?;
             let mut words = 0;
             let make = |trees: &[Tree]| {
                 let text = lay_out(language, trees, layout);

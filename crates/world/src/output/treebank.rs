@@ -42,14 +42,7 @@ impl WorldWriter<'_> {
         language: &Language,
         mut label: impl FnMut(&Tree, &mut String),
     ) -> Result<(), Error> {
-        let languages = vec![language.code().to_owned()];
-        let record = FileRecord {
-            path,
-            kind: kind.into(),
-            languages,
-            split: Some(split.into()),
-            ..Default::default()
-        };
+        let record = FileRecord::of(kind, path, &[language.code()], Some(split));
         let purpose = format!("{kind}/{}/{split}", language.code());
         let documents = self.documents(0, &purpose);
         let mut sink = self.folder.file(record)?;
