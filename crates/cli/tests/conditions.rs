@@ -79,37 +79,6 @@ fn a_file_keeps_its_preset_and_scale() {
     assert_eq!(done(folder, &format!("{again} {same}"))["preset"], "no-anchors");
 }
 
-#[test]
-fn what_is_not_the_condition_or_no_key_is_refused() {
-    let folder = with_world();
-    let world = "pretrain --world world --out r";
-    for (flags, reason) in [
-        ("--preset untrained --steps 20", "steps: is 20, and preset `untrained` has no training"),
-        ("--preset untrained --set steps=20", "steps: is 20"),
-        ("--batch.lenght 8", "unknown field `lenght`"),
-        ("--batch.mask.rte 0.9", "unknown field `rte`"),
-        ("--set batch.foo=3", "unknown field `foo`"),
-        ("--preset extra-anchors --switch.probabilty 0.3", "unknown field `probabilty`"),
-        ("--adam.schedule.warmpu 3", "unknown field `warmpu`"),
-        ("--batch.max_tokens 2", "batch.max_tokens: is 2, and no token of an input"),
-        (
-            "--batch.max_tokens 24000",
-            "batch.max_tokens: is 24000, more than encoder.positions = 32",
-        ),
-        ("--batch.length 2", "batch.length: is 2, and no token of an input"),
-        (
-            "--preset sep-emb-l1-6 --encoder.layers 2",
-            "encoder.separate: 'embeddings, 1-2' of encoder.layers = 2 leaves no layer that languages share",
-        ),
-    ] {
-        refused(folder.path(), &format!("{world} {flags}"), 2, reason);
-        assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
-    }
-    let file = "preset = \"window-20\"\n[batch]\nmaxtoken = 20\n";
-    fs::write(folder.path().join("mine.toml"), file).unwrap();
-    refused(folder.path(), &format!("{world} mine.toml"), 2, "unknown field `maxtoken`");
-}
-
 /// What is printed on standard error by a run of two updates, and the configuration it left.
 fn two_updates(folder: &std::path::Path, out: &str, flags: &str) -> (String, String) {
     let [_, said] = ran(folder, &format!("pretrain --steps 2 --out {out} {flags}"));

@@ -96,21 +96,6 @@ fn a_remedy_names_only_what_the_command_has() {
     refused(folder, "hub import run --out again", 2, "run is a run already");
 }
 
-/// An error of the system names the file that was asked for.
-#[test]
-fn a_full_disk_is_reported_with_the_file() {
-    let folder = TRAINED.path();
-    let encode = format!("encode --model run --text qaa={SIDE}.qaa --out full.npy");
-    // No file may grow beyond 8 KiB: what is larger fails as on a full disk.
-    let limited =
-        format!("trap '' XFSZ; ulimit -f 8; exec {} {encode}", env!("CARGO_BIN_EXE_isogloss"));
-    let mut bash = std::process::Command::new("bash");
-    let output = bash.args(["-c", &limited]).current_dir(folder).output().unwrap();
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(printed.contains("full.npy: cannot write"), "{printed}");
-    assert!(!folder.join("full.npy").exists() && !folder.join("full.npy.partial").exists());
-}
-
 #[test]
 fn translations_are_looked_for_from_texts_and_from_arrays() {
     let folder = TRAINED.path();

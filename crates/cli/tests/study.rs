@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use terms::Scale;
 
-use crate::common::{command, done, isogloss, json, ran, refused, started};
+use crate::common::{command, done, isogloss, json, ran, refused};
 
 /// A study that takes seconds; `more` goes before its tables.
 fn study(folder: &Path, more: &str) {
@@ -121,41 +121,6 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     // Another seed is another world.
     let plan = done(folder, "study plan mine.toml --seeds 2");
     assert_eq!(plan["to_run"].as_u64().unwrap() as usize, plan["steps"].as_array().unwrap().len());
-}
-
-#[test]
-fn a_study_that_is_killed_goes_on() {
-    if !terms::tests::slow() {
-        return;
-    }
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
-    study(folder, "");
-    let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let short = text.replace(
-        "\"retrieval\", \"align-words\", \"similarity\", \"word-retrieval\", \"shift\", ",
-        "",
-    );
-    std::fs::write(folder.join("mine.toml"), short).unwrap();
-    for milliseconds in [150, 900, 1700] {
-        let mut child = started(folder, "study run mine.toml --json");
-        std::thread::sleep(Duration::from_millis(milliseconds));
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-    let ran = done(folder, "study run mine.toml");
-    let all = planned(folder)["steps"].as_array().unwrap().len() as u64;
-    assert_eq!(ran["run"].as_u64().unwrap() + ran["cached"].as_u64().unwrap(), all);
-
-    // The same numbers as in a laboratory where nothing was killed.
-    done(folder, "study run mine.toml --lab other");
-    let numbers = |lab: &str| {
-        let rows = done(folder, &format!("results --study mine --lab {lab} --measure f1"));
-        let rows = rows["records"].as_array().unwrap().clone();
-        assert!(!rows.is_empty());
-        rows.iter().map(|row| (row["factors"].clone(), row["value"].clone())).collect::<Vec<_>>()
-    };
-    assert_eq!(numbers("lab"), numbers("other"));
 }
 
 #[test]
@@ -299,48 +264,6 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     done(folder, "study pack three --out three.tar.zst");
     let unpack = "study unpack three.tar.zst --lab both";
     refused(folder, &unpack, 2, "--transfer: `--quick --epochs 1` there");
-}
-
-/// Whatever byte of a pack is changed, it is refused, and the laboratory is left as it was.
-#[test]
-fn a_damaged_pack_is_refused() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
-    one_encoder(folder, "20");
-    done(folder, "study run mine.toml");
-    done(folder, "study pack lab --out pack.tar.zst");
-    let whole = std::fs::read(folder.join("pack.tar.zst")).unwrap();
-    done(folder, "study pack lab --out again.tar.zst");
-    assert!(whole == std::fs::read(folder.join("again.tar.zst")).unwrap(), "other bytes");
-    let lab = lab::study::Laboratory::open(&folder.join("new")).unwrap();
-    let refused = |bytes: &[u8]| -> Option<String> {
-        std::fs::write(folder.join("bad"), bytes).unwrap();
-        let refused = lab::study::unpack(&lab, &folder.join("bad"), false);
-        assert!(refused.is_ok() || !folder.join("new/steps").exists());
-        refused.err().map(|error| error.to_string())
-    };
-    for at in (0..whole.len()).step_by(97) {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 1;
-        assert!(refused(&bytes).is_some(), "byte {at}");
-        assert!(refused(&whole[..at]).is_some(), "cut at {at}");
-    }
-    // A member of the archive itself, in a pack that is whole otherwise.
-    let plain = zstd::decode_all(&whole[..]).unwrap();
-    let name = b"/result.json";
-    let at = plain.windows(name.len()).rposition(|window| window == name).unwrap();
-    let mut bytes = plain.clone();
-    bytes[(at / 512 + 1) * 512 + 3] ^= 1;
-    let reason = refused(&zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
-    assert!(reason.contains("/result.json: was altered since it was written"), "{reason}");
-    // A member that would lie elsewhere.
-    let away = String::from_utf8_lossy(&plain).into_owned();
-    assert_eq!(away.len(), plain.len(), "no member holds other bytes than text");
-    let away = away.replace("step.json", "../a.json");
-    let reason = refused(&zstd::encode_all(away.as_bytes(), 1).unwrap()).unwrap();
-    assert!(reason.contains("pack.json") || reason.contains("cannot be read"), "{reason}");
-    assert!(refused(&whole).is_none());
-    done(folder, "study run mine.toml --lab new");
 }
 
 /// The folder of a step that a plan names.

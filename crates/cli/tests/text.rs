@@ -86,66 +86,57 @@ fn numbers_without_bounds_are_met_or_refused() {
 }
 
 #[test]
-fn what_can_be_refused_is_refused_before_text_is_read() {
-    let place = place();
-    let folder = place.path();
-    std::fs::write(folder.join("file"), "").unwrap();
-    std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
-    let train = |flags: &str| format!("vocab train --text en=bad.txt {flags}");
-    refused(folder, &train("--text e!n=fr.txt --out v"), 2, "`e!n` is not a valid name");
-    refused(folder, &train("--out file"), 2, "file: is a file");
-    refused(folder, &train("--out file/v"), 1, "file: cannot make a folder in");
-    refused(folder, &train("--out ."), 2, "exists; name another");
-    let pieces = "--kind wordpiece --subwords gone.txt --merges 5 --out v";
-    refused(folder, &train(pieces), 2, "--merges");
-    refused(folder, &train("--simplify gone.tsv --out v"), 2, "--simplify");
-}
-
-#[test]
-fn a_cause_is_printed_once_and_a_remedy_fits_it() {
-    let place = place();
-    let folder = place.path();
-    let errors = refused(folder, "vocab stats nowhere", 1, "os error 2");
-    assert_eq!(errors.matches("os error 2").count(), 1, "{errors}");
-    // The start of a zstd frame, and nothing after it.
-    std::fs::write(folder.join("cut.zst"), [0x28, 0xb5, 0x2f, 0xfd, 0x04]).unwrap();
-    let train = |text: &'static str| format!("vocab train --text {text} --out v");
-    refused(folder, &train("en=cut.zst"), 1, "cut short or damaged");
-    refused(folder, &train("en=."), 1, ".: is a folder");
-    std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
-    refused(folder, &train("en=bad.txt"), 1, "give --tolerant");
-    refused(folder, &format!("{} --longest-line 5", train("en=fr.txt")), 1, "raise `longest_line`");
-}
-
-#[test]
 fn what_is_wrong_is_said_with_its_place() {
     let place = place();
     let folder = place.path();
-    refused(folder, "vocab train --out v", 2, "--text LANG=FILE");
-    refused(folder, "vocab train --text en --out v", 2, "LANG=FILE");
-    refused(folder, "vocab train --kind wordpiece --text en=fr.txt --out v", 2, "--subwords");
-    refused(folder, "vocab train --text en=gone.txt --out v", 1, "gone.txt: no such file");
-    refused(
-        folder,
-        "vocab train --text e/n=gone.txt --out v",
-        2,
-        "not a valid name for a language",
-    );
-    std::fs::write(folder.join("bad.txt"), b"good line\nbad \xff line\n").unwrap();
-    let bad = "vocab train --text en=bad.txt --out v";
-    refused(folder, &bad, 1, "bad.txt:2: not UTF-8 at byte 5");
+    let put = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
+    put("file", b"");
+    put("bad.txt", b"good line\nbad \xff line\n");
+    // The start of a zstd frame, and nothing after it.
+    put("cut.zst", &[0x28, 0xb5, 0x2f, 0xfd, 0x04]);
+    for (flags, code, reason) in [
+        // Before text is read.
+        ("--text en=bad.txt --text e!n=fr.txt --out v", 2, "`e!n` is not a valid name"),
+        ("--text en=bad.txt --out file", 2, "file: is a file"),
+        ("--text en=bad.txt --out file/v", 1, "file: cannot make a folder in"),
+        ("--text en=bad.txt --out .", 2, "exists; name another"),
+        (
+            "--text en=bad.txt --kind wordpiece --subwords gone.txt --merges 5 --out v",
+            2,
+            "--merges",
+        ),
+        ("--text en=bad.txt --simplify gone.tsv --out v", 2, "--simplify"),
+        ("--out v", 2, "--text LANG=FILE"),
+        ("--text en --out v", 2, "LANG=FILE"),
+        ("--kind wordpiece --text en=fr.txt --out v", 2, "--subwords"),
+        ("--text e/n=gone.txt --out v", 2, "not a valid name for a language"),
+        ("--text en=- --text fr=- --out v", 2, "standard input can be one text only"),
+        // With a remedy that fits.
+        ("--text en=gone.txt --out v", 1, "gone.txt: no such file"),
+        ("--text en=cut.zst --out v", 1, "cut short or damaged"),
+        ("--text en=. --out v", 1, ".: is a folder"),
+        ("--text en=bad.txt --out v", 1, "bad.txt:2: not UTF-8 at byte 5"),
+        ("--text en=bad.txt --out v", 1, "give --tolerant"),
+        ("--text en=fr.txt --longest-line 5 --out v", 1, "raise `longest_line`"),
+    ] {
+        refused(folder, &format!("vocab train {flags}"), code, reason);
+    }
     assert!(!folder.join("v").exists());
+    let bad = "vocab train --text en=bad.txt --out v";
     let tolerated = done(folder, &format!("{bad} --tolerant --merges 9"));
     assert_eq!(tolerated["languages"][0]["report"]["skipped"]["invalid"], 1);
-    refused(folder, &bad, 2, "exists; name another output, or give --force");
     done(folder, &format!("{bad} --tolerant --merges 9 --force"));
-    let prepare = "corpus prepare --vocab v --out c --text";
-    refused(folder, &format!("{prepare} fr=fr.txt"), 2, "no language `fr`");
-    refused(folder, &format!("{prepare} en=b.en.txt --dev 9"), 2, "dev = 9 and");
-    refused(folder, "vocab stats nowhere", 1, "nowhere/vocabulary.json");
-    refused(folder, "vocab stats v --limit 3", 2, "--limit has no effect");
-    let twice = "vocab train --text en=- --text fr=- --out w";
-    refused(folder, &twice, 2, "standard input can be one text only");
+    for (line, code, reason) in [
+        (bad, 2, "exists; name another output, or give --force"),
+        ("corpus prepare --vocab v --out c --text fr=fr.txt", 2, "no language `fr`"),
+        ("corpus prepare --vocab v --out c --text en=b.en.txt --dev 9", 2, "dev = 9 and"),
+        ("vocab stats v --limit 3", 2, "--limit has no effect"),
+    ] {
+        refused(folder, line, code, reason);
+    }
+    // A cause is printed once.
+    let errors = refused(folder, "vocab stats nowhere", 1, "nowhere/vocabulary.json");
+    assert_eq!(errors.matches("os error 2").count(), 1, "{errors}");
 }
 
 #[test]
