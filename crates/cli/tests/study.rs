@@ -14,22 +14,25 @@ use terms::Scale;
 
 use crate::common::{command, done, isogloss, json, ran, refused};
 
-/// A study that takes seconds; `more` goes before its tables.
-fn study(folder: &Path, more: &str) {
+/// What a study that takes seconds evaluates, and its second system.
+const ALL: &str = r#""ner", "retrieval", "align-words", "similarity", "word-retrieval", "shift", "shifted-transfer""#;
+const WORD2VEC: &str = r#"
+[[systems]]
+factors = { system = "word2vec" }
+model = "word2vec"
+flags = ["--epochs", "1"]
+"#;
+
+/// A study that takes seconds.
+fn study(folder: &Path) {
     let text = format!(
         r#"
 question = "Does it run?"
-evaluate = ["ner", "retrieval", "align-words", "similarity", "word-retrieval", "shift", "shifted-transfer"]
-{more}
+evaluate = [{ALL}]
 
 [[systems]]
 factors = {{ system = "bilingual" }}
-
-[[systems]]
-factors = {{ system = "word2vec" }}
-model = "word2vec"
-flags = ["--epochs", "1"]
-
+{WORD2VEC}
 [[worlds]]
 flags = ["--sentences", "3000", "--set", "tatoeba=50", "--set", "parallel={{train=200,dev=10,test=10}}",
   "--set", "nli={{train=30,dev=9,test=9}}", "--set", "ner={{train=200,dev=20,test=20}}",
@@ -42,6 +45,19 @@ transfer = ["--quick", "--epochs", "1"]
     );
     std::fs::write(folder.join("mine.toml"), text).unwrap();
 }
+
+/// Writes something else for parts of it.
+fn edit(folder: &Path, changes: &[(&str, &str)]) {
+    let file = folder.join("mine.toml");
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{text} has no {from}");
+        text = text.replace(from, to);
+    }
+    std::fs::write(file, text).unwrap();
+}
+
+const LONGER: (&str, &str) = (r#"["--quick", "--epochs", "1"]"#, r#"["--quick", "--epochs", "2"]"#);
 
 /// The first word of a step's command after the program's name.
 fn verb(step: &Value) -> Option<&str> {
@@ -62,7 +78,7 @@ fn planned(folder: &Path) -> Value {
 fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    study(folder, "");
+    study(folder);
     let plan = planned(folder);
     let steps = plan["steps"].as_array().unwrap().len();
     assert_eq!(plan["to_run"], steps);
@@ -82,11 +98,7 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     }
 
     // Another way to fine-tune leaves pretraining and all else as it is.
-    let file = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let changed = file
-        .replace("\"--epochs\", \"1\"]\n\"", "")
-        .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
-    std::fs::write(folder.join("mine.toml"), changed).unwrap();
+    edit(folder, &[LONGER]);
     let plan = planned(folder);
     let open = open(&plan);
     assert!(!open.is_empty() && open.iter().all(|verb| *verb == "transfer"), "{open:?}");
@@ -102,7 +114,7 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     let now = done(folder, "results --study mine")["records"].clone();
     assert_eq!(records(&now), records(&before));
     // The former results return without a step being run.
-    std::fs::write(folder.join("mine.toml"), file).unwrap();
+    study(folder);
     let restored = done(folder, "study run mine.toml --force");
     assert_eq!(restored["run"].as_u64(), Some(0));
     assert_eq!(done(folder, "results --study mine")["records"], before);
@@ -127,15 +139,9 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
 fn a_step_that_fails_is_named_and_the_rest_is_done() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    study(folder, "");
-    let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let bad =
-        text.replace("\"--epochs\", \"1\"]\n\n[[worlds]]", "\"--epochs\", \"none\"]\n\n[[worlds]]");
-    let bad = bad.replace(
-        "\"ner\", \"retrieval\", \"align-words\", \"similarity\", \"word-retrieval\", \"shift\", \"shifted-transfer\"",
-        "\"word-retrieval\"",
-    );
-    std::fs::write(folder.join("mine.toml"), bad).unwrap();
+    study(folder);
+    let none = WORD2VEC.replace('1', "none");
+    edit(folder, &[(WORD2VEC, &none), (ALL, r#""word-retrieval""#)]);
     let errors = refused(
         folder,
         "study run mine.toml --jobs 3",
@@ -205,10 +211,7 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "20");
-    let file = folder.join("mine.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let with = |evaluate: &str| text.replace("evaluate = [\"ner\"]", evaluate);
-    std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\"]")).unwrap();
+    edit(folder, &[(r#"["ner"]"#, r#"["ner", "retrieval"]"#)]);
     let run = |lab: &str, more: &str| {
         let ran = done(folder, &format!("study run mine.toml --device {CPU} --lab {lab} {more}"));
         (ran["run"].as_u64().unwrap(), ran["cached"].as_u64().unwrap())
@@ -240,7 +243,7 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     assert!(!unpacked.into_iter().any(weights), "an encoder was trained");
 
     // What another evaluation needs is run for it: the world, the encoder, and itself, of one seed.
-    std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\", \"parse\"]")).unwrap();
+    edit(folder, &[(r#""retrieval"]"#, r#""retrieval", "parse"]"#)]);
     let plan = done(folder, &format!("study plan mine.toml --device {CPU} --lab both --seeds 1"));
     let open = open(&plan);
     assert_eq!(open, ["world", "pretrain", "transfer"]);
@@ -257,9 +260,7 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     assert_eq!(run("both", "--seeds 1"), (0, steps));
 
     // Other settings are refused, with what differs.
-    let other = with("evaluate = [\"ner\"]")
-        .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
-    std::fs::write(&file, other).unwrap();
+    edit(folder, &[(r#", "retrieval", "parse""#, ""), LONGER]);
     run("three", "--seeds 3");
     done(folder, "study pack three --out three.tar.zst");
     let unpack = "study unpack three.tar.zst --lab both";
@@ -273,16 +274,10 @@ fn kept(folder: &Path, step: &Value) -> PathBuf {
 
 /// A study of one encoder, which evaluates as it goes and is saved when it is asked to stop, not before.
 fn one_encoder(folder: &Path, steps: &str) {
-    study(folder, "");
-    let file = folder.join("mine.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let (start, end) = (text.find("evaluate").unwrap(), text.find("[[systems]]").unwrap());
-    let text = format!("{}evaluate = [\"ner\"]\n\n{}", &text[..start], &text[end..]);
-    let (start, end) = (text.rfind("[[systems]]").unwrap(), text.find("[[worlds]]").unwrap());
-    let text = format!("{}{}", &text[..start], &text[end..]);
-    let often = "\"--evaluate-every\", \"10\", \"--checkpoint-every\", \"1000000\", ";
-    let text = text.replace("\"--steps\", \"20\", ", &format!("\"--steps\", \"{steps}\", {often}"));
-    std::fs::write(file, text).unwrap();
+    study(folder);
+    let often = r#""--evaluate-every", "10", "--checkpoint-every", "1000000", "#;
+    let steps = format!("\"--steps\", \"{steps}\", {often}");
+    edit(folder, &[(ALL, r#""ner""#), (WORD2VEC, ""), (r#""--steps", "20", "#, &steps)]);
 }
 
 /// Runs the study with some flags until its pretrainings are at their tenth update or beyond; gives their folders.
@@ -326,12 +321,12 @@ fn values(folder: &Path, study: &str, lab: &str) -> Vec<Value> {
 fn steps_side_by_side_give_the_same_records() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    study(folder, "seeds = [1, 2]");
-    let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let text = text.replace("\"shift\", \"shifted-transfer\"", "\"nli\"");
-    std::fs::write(folder.join("mine.toml"), &text).unwrap();
+    study(folder);
+    let nli = (r#""shift", "shifted-transfer""#, r#""nli""#);
+    edit(folder, &[("question", "seeds = [1, 2]\nquestion"), nli]);
     // The other study has one step of its own for each system and seed.
-    let other = text.replace("evaluate = [", "evaluate = [\"parse\", ");
+    let other = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
+    let other = other.replace("evaluate = [", "evaluate = [\"parse\", ");
     std::fs::write(folder.join("other.toml"), other).unwrap();
     for name in ["mine.toml", "other.toml"] {
         done(folder, &format!("study run {name} --lab one"));
