@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use crate::common::{done, json, ran, refused, with_world};
 
@@ -26,7 +27,7 @@ fn every_condition_runs() {
     for name in names {
         let steps = if name == "untrained" { "" } else { "--steps 2" };
         let begin = format!("pretrain --world world --preset {name} --out {name} {steps}");
-        let summary = done(folder.path(), &begin);
+        let summary = done(&folder, &begin);
         assert_eq!(summary["preset"], name);
         let languages = if name == "monolingual" { 1 } else { 2 };
         assert_eq!(summary["perplexity"].as_object().unwrap().len(), languages, "{name}");
@@ -37,8 +38,7 @@ fn every_condition_runs() {
 /// the two sides as `LANG` and `LANG-b`, on paraphrases or on anything else. The same on plain text.
 #[test]
 fn a_language_is_trained_twice_in_one_encoder() {
-    let folder = with_world();
-    let folder = folder.path();
+    let folder: &Path = &with_world();
     let short = "--preset same-language --steps 2 --text.dev 50";
     let text = "--text en=world/text/qaa.base.txt --text.lines true";
     for (out, input, [first, second]) in
@@ -61,8 +61,7 @@ fn a_language_is_trained_twice_in_one_encoder() {
 /// A file holds all keys of its condition; under another's name it would be a lie.
 #[test]
 fn a_file_keeps_its_preset_and_scale() {
-    let folder = with_world();
-    let folder = folder.path();
+    let folder: &Path = &with_world();
     let again = "pretrain run/config.toml --out again";
     let begin = "pretrain --world world --preset no-anchors --steps 2";
     done(folder, &format!("{begin} --out run"));
@@ -90,7 +89,7 @@ fn two_updates(folder: &std::path::Path, out: &str, flags: &str) -> (String, Str
 fn separate_layers_follow_the_flags() {
     let folder = with_world();
     let separate = |out: &str, flags: &str, expected: &str| {
-        let (_, config) = two_updates(folder.path(), out, flags);
+        let (_, config) = two_updates(&folder, out, flags);
         assert!(config.contains(&format!("separate = \"{expected}\"")), "{config}");
     };
     let preset = "--world world --preset sep-emb-l1-3";
@@ -103,10 +102,10 @@ fn separate_layers_follow_the_flags() {
 #[test]
 fn what_a_short_run_leaves_out_is_said() {
     let folder = with_world();
-    let (printed, _) = two_updates(folder.path(), "short", "--world world");
+    let (printed, _) = two_updates(&folder, "short", "--world world");
     assert!(printed.contains("stages: they last 600 updates and the run 2"), "{printed}");
     assert!(printed.contains("adam.schedule.warmup: it is as long as the run of 2"), "{printed}");
     let whole = "short/config.toml --set stages=[] --adam.schedule.warmup 1";
-    let (printed, _) = two_updates(folder.path(), "whole", whole);
+    let (printed, _) = two_updates(&folder, "whole", whole);
     assert!(!printed.contains("stages:") && !printed.contains("warmup:"), "{printed}");
 }

@@ -8,9 +8,8 @@ use std::sync::LazyLock;
 
 use arrays::npy::{self, Precision};
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{Shared, done, ran, refused};
+use crate::common::{Folder, Shared, done, ran, refused};
 
 /// A world, and an encoder that has learned for a moment.
 static TRAINED: LazyLock<Shared> = LazyLock::new(|| {
@@ -490,8 +489,7 @@ fn a_map_for_each_layer_from_links() {
 
 #[test]
 fn similarity_of_matrices_and_of_stacks() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let x = numbers(3 * 80 * 6, 1);
     let write = |name: &str, shape: &[usize], values: &[f32]| {
         npy::write(&folder.join(name), shape, values, Precision::Single).unwrap();
@@ -549,8 +547,7 @@ fn similarity_of_matrices_and_of_stacks() {
 
 #[test]
 fn measures_of_similarity_by_layer() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let x = numbers(2 * 90 * 5, 1);
     let y: Vec<f32> = x.iter().zip(numbers(2 * 90 * 5, 2)).map(|(x, y)| x + 0.3 * y).collect();
     let write = |name: &str, shape: &[usize], values: &[f32]| {
@@ -596,8 +593,7 @@ fn measures_of_similarity_by_layer() {
 
 #[test]
 fn the_language_of_vectors_is_told() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let x = numbers(2 * 100 * 4, 1);
     // The second language differs by its mean, at the second layer alone.
     let mut y = numbers(2 * 100 * 4, 2);
@@ -674,8 +670,7 @@ fn the_language_of_different_sentences_is_told() {
 /// A random model of 32 neurons: what is found in it means nothing, but every number is there.
 #[test]
 fn neurons_of_languages_are_set_to_zero() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let bert = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
     for (name, words) in [("en", "the cat sat on the mat"), ("fr", "le chat assis sur le tapis")] {
         let lines = (0..40).map(|number| format!("{words} {number}\n")).collect::<String>();
@@ -694,8 +689,7 @@ fn neurons_of_languages_are_set_to_zero() {
 
 #[test]
 fn bad_arrays_are_named() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let write = |name: &str, rows: usize, values: &[f32]| {
         npy::write(&folder.join(name), &[rows, 2], values, Precision::Single).unwrap();
     };
@@ -731,8 +725,7 @@ fn bad_arrays_are_named() {
 
 #[test]
 fn bad_vectors_and_dictionaries_are_named() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     for (name, text) in [
         ("a.vec", "3 2\nun 1 0\ndeux 0 1\ntrois 1 1\n"),
         ("b.vec", "3 2\none 1 0\ntwo 0 1\nthree 1 1\n"),
@@ -840,8 +833,7 @@ fn bad_vectors_and_dictionaries_are_named() {
 /// Three languages whose vectors are rotations of one another, with dictionaries of two of their three pairs.
 #[test]
 fn many_languages_are_mapped_into_one_space() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let value = |word: usize, col: usize| {
         let mixed = (word as u64 * 1000 + col as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

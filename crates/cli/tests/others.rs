@@ -10,9 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{command, done, isogloss, refused};
+use crate::common::{Folder, command, done, isogloss, refused};
 
 const STUDY: &str = include_str!("../../torment/src/study.toml");
 
@@ -108,8 +107,7 @@ fn steps(lab: &Path) -> Vec<PathBuf> {
 /// commands work.
 #[test]
 fn nobody_elses_file_is_touched_in_any_folder() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     plant(&folder.join("tmp"));
     ran(folder, WORLD);
     ran(folder, &format!("{PRETRAIN} --steps 4 --out run"));
@@ -152,8 +150,7 @@ fn nobody_elses_file_is_touched_in_any_folder() {
 /// Each kind of folder that is replaced by force: it is where all in it is ours, and refused where anything is not.
 #[test]
 fn force_takes_away_nothing_of_others() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     fs::create_dir(folder.join("tmp")).unwrap();
     ran(folder, WORLD);
     let texts = "--text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
@@ -239,8 +236,7 @@ fn until(what: impl Fn() -> bool) {
 /// The lease of another machine keeps `study run` out as it keeps `study step` out; damage is said by `study collect`.
 #[test]
 fn a_study_respects_leases_and_says_what_is_damaged() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     fs::write(folder.join("study.toml"), STUDY).unwrap();
     let plan = done(folder, "study plan study.toml --device cpu");
     let step = folder.join("lab/steps").join(plan["steps"][0]["key"].as_str().unwrap());
@@ -265,8 +261,7 @@ fn a_study_respects_leases_and_says_what_is_damaged() {
 
 #[test]
 fn the_exit_code_says_which_signal_came() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     ran(folder, WORLD);
     let signal = |child: &Child, name: &str| {
         Command::new("kill").args([name, &child.id().to_string()]).status().unwrap()
@@ -297,8 +292,7 @@ fn the_exit_code_says_which_signal_came() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_of_no_end_is_not_read_to_it() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     std::os::unix::fs::symlink("/dev/zero", folder.join("zero.toml")).unwrap();
     refused(folder, "study plan zero.toml", 1, "more than 64 MB");
     refused(folder, "world generate --config zero.toml --out w", 1, "64 MB");
@@ -310,17 +304,17 @@ fn a_file_of_no_end_is_not_read_to_it() {
 #[test]
 fn a_folder_whose_name_is_not_utf_8_is_refused() {
     use std::os::unix::ffi::OsStrExt;
-    let place = TempDir::new().unwrap();
+    let place = Folder::new();
     let name = std::ffi::OsStr::from_bytes(b"\xff");
-    let inner = place.path().join(name);
+    let inner = place.join(name);
     fs::create_dir(&inner).unwrap();
-    let mut inspect = command(place.path(), &["inspect"]);
+    let mut inspect = command(&place, &["inspect"]);
     let outputs = [inspect.arg(name).output().unwrap(), isogloss(&inner, "study list")];
     for output in outputs {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.contains("is not UTF-8"), "{errors}");
     }
-    let value: Value = done(place.path(), "study list");
+    let value: Value = done(&place, "study list");
     assert!(value.is_object() || value.is_array());
 }

@@ -9,12 +9,11 @@ use std::process::Command;
 use encoder::Encoder;
 use encoder::archive::Archive;
 use serde_json::Value;
-use tempfile::TempDir;
 use tensor::{Device, Params};
 use train::pretrain::{PretrainConfig, PretrainSummary, RunData, mlm_step};
 use train::{AdamGroup, Trainer};
 
-use crate::common::{Typed, done, isogloss, ran, refused, with_world};
+use crate::common::{Folder, Typed, done, isogloss, ran, refused, with_world};
 
 const RUN: &str = "pretrain --world world --steps 40 --checkpoint-every 7 --evaluate-every 10 --preset \
         sep-emb-l1-3 --set stages=[{steps=9,length=16,sequences=8},{steps=4,accumulate=1}]";
@@ -28,11 +27,11 @@ fn same(folder: &Path, file: &str) -> bool {
 #[test]
 fn a_loop_over_the_public_parts_is_the_run() {
     let folder = with_world();
-    let path = folder.path().join("run");
+    let path = folder.join("run");
     // This process is elsewhere, so the run must know whole paths.
-    let world = folder.path().join("world").display().to_string();
+    let world = folder.join("world").display().to_string();
     let begin = RUN.replace("--world world", &format!("--world {world}"));
-    ran(folder.path(), &format!("{begin} --out run --device cpu"));
+    ran(&folder, &format!("{begin} --out run --device cpu"));
     let best = Archive::open(&path.join("model.safetensors")).unwrap();
     let summary = PretrainSummary::read(&path).unwrap();
     let steps = summary.best.unwrap().step;
@@ -71,8 +70,7 @@ fn learning_rates(folder: &Path, run: &str) -> Vec<(u64, f64)> {
 /// Flags may be given again, others are refused with both values, and more steps extend the run.
 #[test]
 fn a_run_is_resumed_with_its_own_flags_and_extended_by_more_steps() {
-    let folder = with_world();
-    let folder = folder.path();
+    let folder: &Path = &with_world();
     let begin = |out: &str, more: &str| {
         ran(folder, &format!("pretrain --world world --preset no-anchors --out {out} {more}"));
     };
@@ -124,21 +122,20 @@ fn a_run_is_resumed_with_its_own_flags_and_extended_by_more_steps() {
 fn a_run_is_replaced_only_by_force() {
     let folder = with_world();
     let begin = format!("{RUN} --out r --set steps=2");
-    done(folder.path(), &begin);
-    refused(folder.path(), &begin, 2, "--force replaces a run");
-    done(folder.path(), &format!("{begin} --force --seed 2"));
-    let config = fs::read_to_string(folder.path().join("r/config.toml")).unwrap();
+    done(&folder, &begin);
+    refused(&folder, &begin, 2, "--force replaces a run");
+    done(&folder, &format!("{begin} --force --seed 2"));
+    let config = fs::read_to_string(folder.join("r/config.toml")).unwrap();
     assert!(config.contains("seed = 2"), "{config}");
-    fs::create_dir(folder.path().join("mine")).unwrap();
-    fs::write(folder.path().join("mine/thesis.tex"), "x").unwrap();
-    refused(folder.path(), &format!("{RUN} --out mine --force"), 2, "mine is not empty");
+    fs::create_dir(folder.join("mine")).unwrap();
+    fs::write(folder.join("mine/thesis.tex"), "x").unwrap();
+    refused(&folder, &format!("{RUN} --out mine --force"), 2, "mine is not empty");
 }
 
 /// A schedule that ended with a run ends with the longer one that is made of its configuration.
 #[test]
 fn a_configuration_serves_for_another_number_of_updates() {
-    let folder = with_world();
-    let folder = folder.path();
+    let folder: &Path = &with_world();
     let config = |run: &str| fs::read_to_string(folder.join(run).join("config.toml")).unwrap();
     let first = isogloss(folder, &format!("{RUN} --out first --set steps=14 --json"));
     assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
@@ -166,7 +163,7 @@ fn a_configuration_serves_for_another_number_of_updates() {
 fn wrong_requests_are_refused_with_exit_code_2() {
     let folder = with_world();
     let file = "preset = \"window-20\"\n[batch]\nmaxtoken = 20\n";
-    fs::write(folder.path().join("mine.toml"), file).unwrap();
+    fs::write(folder.join("mine.toml"), file).unwrap();
     for (flags, reason) in [
         ("--preset sep", "invalid value 'sep' for '--preset <NAME>'"),
         ("--scale huge", "[possible values: tiny, small, paper]"),
@@ -209,44 +206,43 @@ fn wrong_requests_are_refused_with_exit_code_2() {
         ("--set switch={probability=0.3,most=0.15,dictionaries=[]}", "(--dictionary A-B=FILE)"),
     ] {
         let world = if flags.starts_with("--world") { "" } else { "--world world" };
-        refused(folder.path(), &format!("pretrain --out r {world} {flags}"), 2, reason);
-        assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
+        refused(&folder, &format!("pretrain --out r {world} {flags}"), 2, reason);
+        assert!(!folder.join("r").exists(), "{flags:?} left a folder");
     }
-    refused(folder.path(), "pretrain --text en=nowhere.txt --out r", 1, "nowhere.txt");
-    assert!(!folder.path().join("r").exists(), "a missing file left a folder");
-    refused(folder.path(), "pretrain --resume --out world", 2, "holds no run");
-    refused(folder.path(), "pretrain --world world --out world", 2, "is not empty");
+    refused(&folder, "pretrain --text en=nowhere.txt --out r", 1, "nowhere.txt");
+    assert!(!folder.join("r").exists(), "a missing file left a folder");
+    refused(&folder, "pretrain --resume --out world", 2, "holds no run");
+    refused(&folder, "pretrain --world world --out world", 2, "is not empty");
 }
 
 #[test]
 fn a_start_that_failed_does_not_stand_in_the_way() {
     let folder = with_world();
-    let refused =
-        |arguments: &str, code, expected| refused(folder.path(), arguments, code, expected);
-    fs::write(folder.path().join("bad.txt"), b"one\nt\xe9\n").unwrap();
+    let refused = |arguments: &str, code, expected| refused(&folder, arguments, code, expected);
+    fs::write(folder.join("bad.txt"), b"one\nt\xe9\n").unwrap();
     let printed = refused("pretrain --text en=bad.txt --out r", 1, "bad.txt:2: not");
     assert!(!printed.contains("--tolerant"), "{printed}");
     refused("pretrain --text en=- --out r", 2, "more than once");
     let begin = format!("{RUN} --out r --set steps=2");
     // A clash of settings that only the data shows.
     refused(&format!("{begin} --text.dev 90000"), 2, "dev = 90000");
-    assert!(!folder.path().join("r").exists());
-    done(folder.path(), &begin);
+    assert!(!folder.join("r").exists());
+    done(&folder, &begin);
 
     let resume = "pretrain --resume --out r";
     refused("transfer --resume --out r", 2, "isogloss pretrain --resume --out r");
     // As a kill before the end leaves it.
-    fs::remove_file(folder.path().join("r/summary.json")).unwrap();
-    let elsewhere = folder.path().join("elsewhere");
+    fs::remove_file(folder.join("r/summary.json")).unwrap();
+    let elsewhere = folder.join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let from = "pretrain --resume --out ../r";
     common::refused(&elsewhere, &from, 1, "relative to where the run was begun");
-    fs::remove_file(folder.path().join("r/state.safetensors")).unwrap();
-    let [_, printed] = ran(folder.path(), resume);
+    fs::remove_file(folder.join("r/state.safetensors")).unwrap();
+    let [_, printed] = ran(&folder, resume);
     assert!(printed.contains("r holds no checkpoint: from step 0"), "{printed}");
     // As a kill before the first checkpoint leaves it.
     for file in ["state.safetensors", "summary.json"] {
-        fs::remove_file(folder.path().join("r").join(file)).unwrap();
+        fs::remove_file(folder.join("r").join(file)).unwrap();
     }
     let other = format!("{begin} --seed 7");
     refused(
@@ -254,7 +250,7 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
         2,
         "holds another run, without a checkpoint yet; resume it, replace it by force",
     );
-    done(folder.path(), &begin);
+    done(&folder, &begin);
     refused(&begin, 2, "is not empty");
 }
 
@@ -267,38 +263,38 @@ fn flip(path: &Path, at: usize) {
 #[test]
 fn a_damaged_checkpoint_gives_way_to_the_one_before() {
     let folder = with_world();
-    let path = |name: &str| folder.path().join(name);
-    done(folder.path(), &format!("{RUN} --out whole"));
-    done(folder.path(), &format!("{RUN} --out broken"));
+    let path = |name: &str| folder.join(name);
+    done(&folder, &format!("{RUN} --out whole"));
+    done(&folder, &format!("{RUN} --out broken"));
     let resume = "pretrain --resume --out broken";
     fs::remove_file(path("broken/summary.json")).unwrap();
     let (state, older) =
         (path("broken/state.safetensors"), path("broken/state.previous.safetensors"));
     let size = fs::metadata(&state).unwrap().len() as usize;
     flip(&state, size / 2);
-    let [_, printed] = ran(folder.path(), &resume);
+    let [_, printed] = ran(&folder, &resume);
     for part in ["broken/state.safetensors was altered", "the checkpoint before it", "from step 35"]
     {
         assert!(printed.contains(part), "{part}: {printed}");
     }
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl"] {
-        assert!(same(folder.path(), file), "{file}");
+        assert!(same(&folder, file), "{file}");
     }
     // It is extended from where it had come to; a quiet command says what is damaged all the same.
     let extend = |out| format!("pretrain --resume --out {out} --steps 50 -q");
-    ran(folder.path(), &extend("whole"));
+    ran(&folder, &extend("whole"));
     flip(&state, 60);
-    let [_, printed] = ran(folder.path(), &extend("broken"));
+    let [_, printed] = ran(&folder, &extend("broken"));
     assert!(printed.contains("broken/state.safetensors"), "{printed}");
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl", "config.toml"] {
-        assert!(same(folder.path(), file), "{file}");
+        assert!(same(&folder, file), "{file}");
     }
     // Where neither verifies, both stay as they are.
     fs::remove_file(path("broken/summary.json")).unwrap();
     flip(&state, size / 2);
     flip(&older, size / 2);
     let before = [fs::read(&state).unwrap(), fs::read(&older).unwrap()];
-    refused(folder.path(), &resume, 1, "was altered since it was written");
+    refused(&folder, &resume, 1, "was altered since it was written");
     assert_eq!([fs::read(&state).unwrap(), fs::read(&older).unwrap()], before);
 }
 
@@ -308,14 +304,13 @@ fn a_run_that_diverges_fails_and_says_where() {
     let with = |out: &str, every: &str| {
         let flags = format!("pretrain --world world --steps 60 --out {out} --lr 1e30");
         let rest = format!("--evaluate-every 5 --set adam.clip=1e30 --checkpoint-every {every}");
-        let printed =
-            refused(folder.path(), &format!("{flags} {rest}"), 1, "the run diverged at step");
+        let printed = refused(&folder, &format!("{flags} {rest}"), 1, "the run diverged at step");
         assert!(printed.contains("lower learning rate") && printed.contains("--lr"), "{printed}");
         printed
     };
     assert!(with("a", "100").contains("There is no checkpoint yet"));
     assert!(with("b", "1").contains("The last checkpoint, of step"));
-    assert!(!folder.path().join("b/summary.json").exists());
+    assert!(!folder.join("b/summary.json").exists());
 }
 
 /// The names of the files in a folder.
@@ -331,8 +326,8 @@ fn listed(folder: &Path) -> Vec<String> {
 #[test]
 fn a_run_is_a_complete_folder() {
     let folder = with_world();
-    ran(folder.path(), "pretrain --world world --preset default --steps 60 --lr 2e-3 --out r");
-    let run = folder.path().join("r");
+    ran(&folder, "pretrain --world world --preset default --steps 60 --lr 2e-3 --out r");
+    let run = folder.join("r");
     let names = listed(&run);
     let there = "config.json config.toml metrics.jsonl model.safetensors state.safetensors \
                  summary.json tokenizer.json vocabulary";
@@ -346,10 +341,10 @@ fn a_run_is_a_complete_folder() {
 }
 
 /// A run in `r` that has made 7 of its 40 updates.
-fn begun() -> TempDir {
+fn begun() -> Folder {
     let folder = with_world();
-    ran(folder.path(), &format!("{RUN} --out r --set steps=7 --set adam.schedule.total=40"));
-    let config = folder.path().join("r/config.toml");
+    ran(&folder, &format!("{RUN} --out r --set steps=7 --set adam.schedule.total=40"));
+    let config = folder.join("r/config.toml");
     let text = fs::read_to_string(&config).unwrap().replace("steps = 7", "steps = 40");
     // Without its last line, a configuration that was altered is taken as it is.
     let (text, digest) = text.trim_end().rsplit_once('\n').unwrap();
@@ -361,20 +356,20 @@ fn begun() -> TempDir {
 #[test]
 fn a_run_goes_on_with_the_text_and_the_settings_it_began_with() {
     let folder = begun();
-    let output = isogloss(folder.path(), "pretrain --resume --steps 9 --out r");
+    let output = isogloss(&folder, "pretrain --resume --steps 9 --out r");
     assert_eq!(output.status.code(), Some(2));
-    let text = folder.path().join("world/text/qaa.base.txt");
+    let text = folder.join("world/text/qaa.base.txt");
     let more = fs::read_to_string(&text).unwrap() + "one more line\n";
     fs::write(&text, more).unwrap();
-    refused(folder.path(), "pretrain --resume --out r", 1, "r began with other text");
+    refused(&folder, "pretrain --resume --out r", 1, "r began with other text");
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let folder = with_world();
-    fs::write(folder.path().join("file"), "").unwrap();
+    fs::write(folder.join("file"), "").unwrap();
     for out in ["/proc/run", "file/run"] {
-        refused(folder.path(), &format!("{RUN} --out {out}"), 1, "cannot make the folder");
+        refused(&folder, &format!("{RUN} --out {out}"), 1, "cannot make the folder");
     }
 }
 
@@ -382,8 +377,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 /// folder or from a Hugging Face folder made of it; and it goes on from there.
 #[test]
 fn a_run_begins_with_the_weights_of_a_model() {
-    let place = with_world();
-    let folder = place.path();
+    let folder: &Path = &with_world();
     let world = "--world world --text.dev 100";
     let first = "pretrain --preset default --steps 60 --out first";
     let trained = done(folder, &format!("{first} {world}"));
@@ -427,14 +421,14 @@ fn an_encoder_that_does_not_fit_is_refused_with_the_number() {
         let mut shell = Command::new("sh");
         shell.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_isogloss")]);
         let words = format!("{RUN} {flags}").words();
-        let output = shell.args(words).current_dir(folder.path()).output().unwrap();
+        let output = shell.args(words).current_dir(&folder).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(1 | 2)), "{dim}: {:?} {errors}", output.status);
         assert_eq!(errors.matches("error:").count(), 1, "{dim}: {errors}");
         assert!(errors.contains("memory"), "{dim}: {errors}");
         if dim != "1024" {
             assert!(errors.contains("GB of memory are needed, and 1."), "{dim}: {errors}");
-            assert!(!folder.path().join(&out).exists(), "{dim}");
+            assert!(!folder.join(&out).exists(), "{dim}");
         }
     }
 }

@@ -69,8 +69,7 @@ fn assert_same_model(folder: &Path, one: &str, other: &str) {
 
 #[test]
 fn ranks_train_the_model_of_one_process() {
-    let folder = with_world();
-    let path = folder.path();
+    let path: &Path = &with_world();
     let plain = run(path, "--out plain");
     let summary = run(path, "--ranks 2 --out two");
     for key in ["steps", "tokens", "finished", "signature"] {
@@ -95,16 +94,16 @@ fn ranks_train_the_model_of_one_process() {
 fn what_ranks_cannot_share_is_refused_once() {
     let folder = with_world();
     let flags = format!("{RUN} --ranks 3 --out run");
-    let errors = refused(folder.path(), &flags, 2, "4 micro-batches cannot be shared by 3 ranks");
+    let errors = refused(&folder, &flags, 2, "4 micro-batches cannot be shared by 3 ranks");
     assert_eq!(errors.matches("error:").count(), 1, "{errors}");
-    let mut alone = command(folder.path(), &format!("{RUN} --out run"));
+    let mut alone = command(&folder, &format!("{RUN} --out run"));
     alone.envs([("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_PORT", "9")]);
     alone.envs([("MASTER_ADDR", "127.0.0.1"), ("ISOGLOSS_RANKS_SECRET", "short")]);
     let output = alone.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("less than 32 characters"), "{errors}");
-    assert!(!folder.path().join("run").exists());
+    assert!(!folder.join("run").exists());
 }
 
 /// Two processes as torchrun starts them.
@@ -128,8 +127,7 @@ fn mpirun_starts_ranks() {
         terms::tests::left_out("mpirun (Debian: openmpi-bin) is not installed");
         return;
     }
-    let folder = with_world();
-    let path = folder.path();
+    let path: &Path = &with_world();
     let flags = |out| format!("{RUN} --steps 10 --set trajectory=false --out {out}");
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let mut mpirun = Command::new("mpirun");
@@ -167,8 +165,7 @@ fn a_rank_that_dies_stops_the_others_and_the_run_resumes_with_another_number() {
     if !terms::tests::slow() {
         return;
     }
-    let folder = with_world();
-    let path = folder.path();
+    let path: &Path = &with_world();
     run(path, "--out plain");
     for killed in [1, 0] {
         let name = format!("without-{killed}");

@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use lab::study::{CPU, StepId, Study, StudyPlan};
 use serde_json::Value;
-use tempfile::TempDir;
 use terms::Scale;
 
-use crate::common::{command, done, isogloss, json, ran, refused};
+use crate::common::{Folder, command, done, isogloss, json, ran, refused};
 
 /// What a study that takes seconds evaluates, and its second system.
 const ALL: &str = r#""ner", "retrieval", "align-words", "similarity", "word-retrieval", "shift", "shifted-transfer""#;
@@ -76,8 +75,7 @@ fn planned(folder: &Path) -> Value {
 
 #[test]
 fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     study(folder);
     let plan = planned(folder);
     let steps = plan["steps"].as_array().unwrap().len();
@@ -137,8 +135,7 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
 
 #[test]
 fn a_step_that_fails_is_named_and_the_rest_is_done() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     study(folder);
     let none = WORD2VEC.replace('1', "none");
     edit(folder, &[(WORD2VEC, &none), (ALL, r#""word-retrieval""#)]);
@@ -167,8 +164,7 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
 /// A rebuilt program finds what it would compute again, says that builds are mixed, and runs all again on demand.
 #[test]
 fn results_of_another_build_are_said_to_be_so() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "20");
     let steps = done(folder, "study run mine.toml --threads 1")["run"].clone();
     let plan = planned(folder);
@@ -196,8 +192,7 @@ fn results_of_another_build_are_said_to_be_so() {
 
 #[test]
 fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let keys = isogloss(folder, "study keys");
     std::fs::write(folder.join("mine.toml"), keys.stdout).unwrap();
     assert!(planned(folder)["to_run"].as_u64().unwrap() > 3);
@@ -208,8 +203,7 @@ fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
 /// Two machines run a seed each; their results are put together, and nothing is run that is there.
 #[test]
 fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "20");
     edit(folder, &[(r#"["ner"]"#, r#"["ner", "retrieval"]"#)]);
     let run = |lab: &str, more: &str| {
@@ -319,8 +313,7 @@ fn values(folder: &Path, study: &str, lab: &str) -> Vec<Value> {
 /// Two studies and several steps at once: the records are those of one study after another, step by step.
 #[test]
 fn steps_side_by_side_give_the_same_records() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     study(folder);
     let nli = (r#""shift", "shifted-transfer""#, r#""nli""#);
     edit(folder, &[("question", "seeds = [1, 2]\nquestion"), nli]);
@@ -352,8 +345,7 @@ fn a_step_that_is_killed_beside_another_is_run_again() {
     if !terms::tests::slow() {
         return;
     }
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "300");
     let seeds = "--seeds 1,2";
     let (mut runner, runs) = begun(folder, seeds);
@@ -381,8 +373,7 @@ fn a_step_outlives_its_runner() {
     if !terms::tests::slow() {
         return;
     }
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "400");
     let (mut runner, steps) = begun(folder, "");
     let step = &steps[0];
@@ -405,8 +396,7 @@ fn a_step_outlives_its_runner() {
 #[cfg(unix)]
 #[test]
 fn a_runner_that_is_asked_to_stop_asks_its_steps() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "1000000");
     let (mut runner, steps) = begun(folder, "--seeds 1,2");
     assert_eq!(steps.len(), 2);
@@ -426,8 +416,7 @@ fn a_runner_that_is_asked_to_stop_asks_its_steps() {
 #[cfg(unix)]
 #[test]
 fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "300");
     let (mut runner, steps) = begun(folder, "");
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
@@ -457,8 +446,7 @@ fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
 
 #[test]
 fn a_command_needs_nobody_who_listens() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let sizes = "--set nli.train=3 --set ner.train=9 --set treebank.train=9 --set parallel.train=9";
     done(folder, &format!("world generate --out world --sentences 2000 {sizes}"));
     let training = "pretrain --world world --steps 20 --evaluate-every 5 --out run";
@@ -503,10 +491,10 @@ fn commands_that_have_a_device_are_told_which() {
 /// What a plan thinks a pretraining is, is what it is.
 #[test]
 fn a_plan_knows_how_many_updates_there_are() {
-    let place = TempDir::new().unwrap();
+    let place = Folder::new();
     let seconds = |pretrain: &str| {
         let words = format!("study plan demo --device {CPU} --pretrain '{pretrain}'");
-        let plan = done(place.path(), &words);
+        let plan = done(&place, &words);
         let steps = plan["steps"].as_array().unwrap().iter();
         let pretrainings = steps.filter(|step| verb(step) == Some("pretrain"));
         pretrainings.map(|step| step["seconds"].as_f64().unwrap()).collect::<Vec<f64>>()
@@ -520,8 +508,7 @@ fn a_plan_knows_how_many_updates_there_are() {
 /// the one that makes them itself.
 #[test]
 fn real_text_is_prepared_once() {
-    let place = common::with_world();
-    let folder = place.path();
+    let folder: &Path = &common::with_world();
     for language in [["qaa", "en", "eng"], ["qab", "fr", "fra"]] {
         let [own, code, long] = language;
         let read = |name: String| std::fs::read_to_string(folder.join("world").join(name)).unwrap();
@@ -567,8 +554,7 @@ fn real_text_is_prepared_once() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     refused(folder, "study run anchor", 2, "anchors");
     refused(folder, "study run none.toml", 1, "none.toml");
     refused(folder, "study plan anchors --scale huge", 2, "tiny, small, paper");

@@ -2,18 +2,19 @@
 
 mod common;
 
+use std::path::Path;
+
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{done, reading, refused};
+use crate::common::{Folder, done, reading, refused};
 
-fn place() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn place() -> Folder {
+    let folder = Folder::new();
     let english = "Mr. Smith met Anna in Paris. They talked.\nParis is a city, and so is Rome.\n";
     let french = "M. Smith a rencontré Anna à Paris. Ils ont parlé.\nParis est une ville.\n";
-    std::fs::write(folder.path().join("a.en.txt"), english.repeat(20)).unwrap();
-    std::fs::write(folder.path().join("b.en.txt"), "Rome is far. Anna sleeps.\n").unwrap();
-    std::fs::write(folder.path().join("fr.txt"), french.repeat(20)).unwrap();
+    std::fs::write(folder.join("a.en.txt"), english.repeat(20)).unwrap();
+    std::fs::write(folder.join("b.en.txt"), "Rome is far. Anna sleeps.\n").unwrap();
+    std::fs::write(folder.join("fr.txt"), french.repeat(20)).unwrap();
     folder
 }
 
@@ -21,8 +22,7 @@ const TRAIN: &str = "vocab train --text en=*.en.txt --text fr=fr.txt";
 
 #[test]
 fn from_text_to_tokens() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     for (kind, shares) in [("joint", true), ("union", true), ("disjoint", false)] {
         let trained = done(folder, &format!("{TRAIN} --kind {kind} --merges 200 --out {kind}"));
         assert_eq!(trained["languages"][0]["report"]["kept"][0], 62);
@@ -50,7 +50,7 @@ fn from_text_to_tokens() {
 fn standard_input_is_a_file_like_any() {
     let place = place();
     let flags = "vocab train --text en=- --merges 5 --out v";
-    let output = reading(place.path(), &flags, "one two three\n");
+    let output = reading(&place, &flags, "one two three\n");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("from 1 sentences"));
 }
@@ -59,9 +59,9 @@ fn standard_input_is_a_file_like_any() {
 fn wordpiece_subwords_are_counted_in_given_text() {
     let place = place();
     let pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nParis\nis\nest\n.\n";
-    std::fs::write(place.path().join("vocab.txt"), pieces).unwrap();
-    done(place.path(), &format!("{TRAIN} --kind wordpiece --subwords vocab.txt --out m"));
-    let stats = done(place.path(), "vocab stats m --text en=b.en.txt --text fr=fr.txt");
+    std::fs::write(place.join("vocab.txt"), pieces).unwrap();
+    done(&place, &format!("{TRAIN} --kind wordpiece --subwords vocab.txt --out m"));
+    let stats = done(&place, "vocab stats m --text en=b.en.txt --text fr=fr.txt");
     // `is`, `.` and the unknown in English; `Paris`, `est`, `.` and the unknown in French.
     assert_eq!(stats["languages"][0]["types"], 3);
     assert_eq!(stats["languages"][1]["types"], 4);
@@ -70,8 +70,7 @@ fn wordpiece_subwords_are_counted_in_given_text() {
 
 #[test]
 fn numbers_without_bounds_are_met_or_refused() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let train = |flags: &str| format!("{TRAIN} {flags}");
     let all = done(folder, &train("--merges 5000 --out all"));
     for (merges, out) in [("99999999999", "many"), ("18446744073709551615", "most")] {
@@ -87,8 +86,7 @@ fn numbers_without_bounds_are_met_or_refused() {
 
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let put = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
     put("file", b"");
     put("bad.txt", b"good line\nbad \xff line\n");
@@ -141,8 +139,7 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn paraphrases_are_found_in_parallel_text() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let text =
         "Hi!\tSalut\nHello.\tSalut\nIt rains.\tIl pleut\nIt's raining.\tIl pleut\nYes\tOui\n";
     std::fs::write(folder.join("bitext.tsv"), text).unwrap();
@@ -162,8 +159,7 @@ fn paraphrases_are_found_in_parallel_text() {
 /// From text to an altered language whose subwords are its own, parallel to the original.
 #[test]
 fn an_altered_language_shares_no_subword_and_is_parallel() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let flags =
         "corpus alter --text en=*.en.txt --out xx.txt --original en.txt --dictionary xx-en.txt";
     let made = done(folder, &flags);

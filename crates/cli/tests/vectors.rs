@@ -7,17 +7,15 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use tempfile::TempDir;
-
-use crate::common::{command, done, reading, refused};
+use crate::common::{Folder, command, done, reading, refused};
 
 /// Sentences about cats and about numbers, in two languages.
-fn place() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn place() -> Folder {
+    let folder = Folder::new();
     let english = "the cat eats the fish\none and two are three\nthe dog sees the cat\n";
     let french = "le chat mange le poisson\nun et deux font trois\nle chien voit le chat\n";
-    fs::write(folder.path().join("en.txt"), english.repeat(300)).unwrap();
-    fs::write(folder.path().join("fr.txt"), french.repeat(300)).unwrap();
+    fs::write(folder.join("en.txt"), english.repeat(300)).unwrap();
+    fs::write(folder.join("fr.txt"), french.repeat(300)).unwrap();
     folder
 }
 
@@ -29,8 +27,7 @@ fn train(kind: &str, flags: &str) -> String {
 
 #[test]
 fn both_kinds_learn_from_two_languages_together() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     // Every word of so small a vocabulary is frequent, so none is left out.
     let all = ["--subsample 0", ""];
     for ((kind, out), all) in [("word2vec", "w.vec"), ("glove", "g.vec")].into_iter().zip(all) {
@@ -53,8 +50,7 @@ fn both_kinds_learn_from_two_languages_together() {
 
 #[test]
 fn words_are_a_vocabularys_subwords() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     done(folder, &format!("vocab train --merges 30 --out joint {TEXTS}"));
     let flags = "--tokenizer joint --dim 8 --epochs 1 --out p.vec";
     let printed = done(folder, &train("word2vec", flags));
@@ -67,8 +63,7 @@ fn words_are_a_vocabularys_subwords() {
 /// than it at `tiny`, where Liu et al.'s 20 tokens would cut none.
 #[test]
 fn sentences_are_cut_as_the_runs_inputs_were() {
-    let place = crate::common::with_world();
-    let folder = place.path();
+    let folder: &Path = &crate::common::with_world();
     for preset in ["default", "window-20"] {
         let run = format!("pretrain --preset {preset} --world world --out {preset}");
         done(folder, &format!("{run} --steps 2 --text.dev 50"));
@@ -92,8 +87,7 @@ fn sentences_are_cut_as_the_runs_inputs_were() {
 
 #[test]
 fn words_are_those_of_an_encoders_run() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let few = "--set nli={train=3,dev=3,test=3} --set ner.train=9 --set treebank.train=9 --set tatoeba=40";
     let world = "world generate --out world --sentences 3000";
     done(folder, &format!("{world} {few}"));
@@ -141,8 +135,7 @@ fn words_are_those_of_an_encoders_run() {
 #[test]
 fn neighbours_in_real_text_make_sense() {
     let Some(data) = terms::tests::real_data() else { return };
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let text = format!("en={}", Path::new(&data).join("text/en.tatoeba.txt.zst").display());
     let learn = |kind: &str, flags: &str, out: &str| {
         let common = format!("vectors {kind} --text {text} --lowercase --sample-size 200000");
@@ -185,26 +178,21 @@ fn a_sample_larger_than_the_text_is_refused() {
     let sample = |size: &'static str| {
         train("word2vec", &format!("--dim 8 --sample-size {size} --out s.vec"))
     };
-    refused(
-        place.path(),
-        &sample("901"),
-        2,
-        "a sample of 901 sentences is asked for, and `en` has 900",
-    );
-    done(place.path(), &sample("900"));
+    refused(&place, &sample("901"), 2, "a sample of 901 sentences is asked for, and `en` has 900");
+    done(&place, &sample("900"));
 }
 
 /// Steps so wide that the loss only grows are told, and nothing is written.
 #[test]
 fn vectors_that_did_not_learn_are_not_written() {
     let place = place();
-    fs::write(place.path().join("killed.vec.state"), "of a run that was killed").unwrap();
+    fs::write(place.join("killed.vec.state"), "of a run that was killed").unwrap();
     let begun = train("word2vec", "--dim 8 --out killed.vec");
-    refused(place.path(), &begun, 2, "is of an unfinished run");
+    refused(&place, &begun, 2, "is of an unfinished run");
     for (kind, lr) in [("glove", "100"), ("word2vec", "1e30")] {
         let flags = format!("--dim 8 --epochs 2 --lr {lr} --out g.vec");
-        refused(place.path(), &train(kind, &flags), 2, "lower lr, the learning rate");
-        assert!(!place.path().join("g.vec").exists());
+        refused(&place, &train(kind, &flags), 2, "lower lr, the learning rate");
+        assert!(!place.join("g.vec").exists());
     }
 }
 
@@ -213,14 +201,13 @@ fn every_variant_of_word2vec_runs() {
     let place = place();
     for (number, flags) in ["--cbow", "--ngrams 2-3", "--tokenizer whitespace"].iter().enumerate() {
         let out = format!("{number}.bin");
-        done(place.path(), &train("word2vec", &format!("--dim 8 --epochs 1 --out {out} {flags}")));
+        done(&place, &train("word2vec", &format!("--dim 8 --epochs 1 --out {out} {flags}")));
     }
 }
 
 #[test]
 fn words_that_the_text_lacks_are_made_of_their_n_grams() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     fs::write(folder.join("also.txt"), "cats\nchats\n\ncat\nxyz\n").unwrap();
     let flags = "--ngrams 2-4 --dim 8 --also also.txt --out n.vec";
     let learned = done(folder, &train("word2vec", &format!("{flags} --format vec")));
@@ -239,8 +226,7 @@ fn words_that_the_text_lacks_are_made_of_their_n_grams() {
 
 #[test]
 fn formats_are_converted_there_and_back() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     fs::write(folder.join("a.vec"), "2 2\nthe 0.5 -1\ncat 2 3e-5\n").unwrap();
     let mut from = "a.vec".to_owned();
     for to in ["b.bin", "c.glove", "d.npy", "e.vec"] {
@@ -278,8 +264,7 @@ fn formats_are_converted_there_and_back() {
 #[cfg(unix)]
 #[test]
 fn devices_and_pipes_are_written_into() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     fs::write(folder.join("a.vec"), "1 2\na 0.5 0.25\n").unwrap();
     let convert = |out| format!("vectors convert a.vec --to text --out {out}");
     for out in ["-", "/dev/stdout"] {
@@ -300,8 +285,7 @@ fn devices_and_pipes_are_written_into() {
 
 #[test]
 fn what_makes_no_sense_is_refused_with_a_reason() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     for (kind, flags, code, reason) in [
         ("word2vec", "--window 0", 2, "window is a number of words"),
         ("word2vec", "--dim 0", 2, "dim is a number"),
