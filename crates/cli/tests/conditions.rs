@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use crate::common::{done, json, ran, refused, with_world};
 
@@ -26,7 +27,7 @@ fn every_condition_runs() {
     for name in names {
         let steps = if name == "untrained" { "" } else { "--steps 2" };
         let begin = format!("pretrain --world world --preset {name} --out {name} {steps}");
-        let summary = done(folder.path(), &begin);
+        let summary = done(&folder, &begin);
         assert_eq!(summary["preset"], name);
         let languages = if name == "monolingual" { 1 } else { 2 };
         assert_eq!(summary["perplexity"].as_object().unwrap().len(), languages, "{name}");
@@ -37,8 +38,7 @@ fn every_condition_runs() {
 /// the two sides as `LANG` and `LANG-b`, on paraphrases or on anything else. The same on plain text.
 #[test]
 fn a_language_is_trained_twice_in_one_encoder() {
-    let folder = with_world();
-    let folder = folder.path();
+    let folder: &Path = &with_world();
     let short = "--preset same-language --steps 2 --text.dev 50";
     let text = "--text en=world/text/qaa.base.txt --text.lines true";
     for (out, input, [first, second]) in
@@ -61,8 +61,7 @@ fn a_language_is_trained_twice_in_one_encoder() {
 /// A file holds all keys of its condition; under another's name it would be a lie.
 #[test]
 fn a_file_keeps_its_preset_and_scale() {
-    let folder = with_world();
-    let folder = folder.path();
+    let folder: &Path = &with_world();
     let again = "pretrain run/config.toml --out again";
     let begin = "pretrain --world world --preset no-anchors --steps 2";
     done(folder, &format!("{begin} --out run"));
@@ -79,37 +78,6 @@ fn a_file_keeps_its_preset_and_scale() {
     assert_eq!(done(folder, &format!("{again} {same}"))["preset"], "no-anchors");
 }
 
-#[test]
-fn what_is_not_the_condition_or_no_key_is_refused() {
-    let folder = with_world();
-    let world = "pretrain --world world --out r";
-    for (flags, reason) in [
-        ("--preset untrained --steps 20", "steps: is 20, and preset `untrained` has no training"),
-        ("--preset untrained --set steps=20", "steps: is 20"),
-        ("--batch.lenght 8", "unknown field `lenght`"),
-        ("--batch.mask.rte 0.9", "unknown field `rte`"),
-        ("--set batch.foo=3", "unknown field `foo`"),
-        ("--preset extra-anchors --switch.probabilty 0.3", "unknown field `probabilty`"),
-        ("--adam.schedule.warmpu 3", "unknown field `warmpu`"),
-        ("--batch.max_tokens 2", "batch.max_tokens: is 2, and no token of an input"),
-        (
-            "--batch.max_tokens 24000",
-            "batch.max_tokens: is 24000, more than encoder.positions = 32",
-        ),
-        ("--batch.length 2", "batch.length: is 2, and no token of an input"),
-        (
-            "--preset sep-emb-l1-6 --encoder.layers 2",
-            "encoder.separate: 'embeddings, 1-2' of encoder.layers = 2 leaves no layer that languages share",
-        ),
-    ] {
-        refused(folder.path(), &format!("{world} {flags}"), 2, reason);
-        assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
-    }
-    let file = "preset = \"window-20\"\n[batch]\nmaxtoken = 20\n";
-    fs::write(folder.path().join("mine.toml"), file).unwrap();
-    refused(folder.path(), &format!("{world} mine.toml"), 2, "unknown field `maxtoken`");
-}
-
 /// What is printed on standard error by a run of two updates, and the configuration it left.
 fn two_updates(folder: &std::path::Path, out: &str, flags: &str) -> (String, String) {
     let [_, said] = ran(folder, &format!("pretrain --steps 2 --out {out} {flags}"));
@@ -121,7 +89,7 @@ fn two_updates(folder: &std::path::Path, out: &str, flags: &str) -> (String, Str
 fn separate_layers_follow_the_flags() {
     let folder = with_world();
     let separate = |out: &str, flags: &str, expected: &str| {
-        let (_, config) = two_updates(folder.path(), out, flags);
+        let (_, config) = two_updates(&folder, out, flags);
         assert!(config.contains(&format!("separate = \"{expected}\"")), "{config}");
     };
     let preset = "--world world --preset sep-emb-l1-3";
@@ -134,10 +102,10 @@ fn separate_layers_follow_the_flags() {
 #[test]
 fn what_a_short_run_leaves_out_is_said() {
     let folder = with_world();
-    let (printed, _) = two_updates(folder.path(), "short", "--world world");
+    let (printed, _) = two_updates(&folder, "short", "--world world");
     assert!(printed.contains("stages: they last 600 updates and the run 2"), "{printed}");
     assert!(printed.contains("adam.schedule.warmup: it is as long as the run of 2"), "{printed}");
     let whole = "short/config.toml --set stages=[] --adam.schedule.warmup 1";
-    let (printed, _) = two_updates(folder.path(), "whole", whole);
+    let (printed, _) = two_updates(&folder, "whole", whole);
     assert!(!printed.contains("stages:") && !printed.contains("warmup:"), "{printed}");
 }

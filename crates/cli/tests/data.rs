@@ -248,22 +248,6 @@ fn files_are_fetched_once_and_go_on_after_a_break() {
 }
 
 #[test]
-fn a_file_that_has_changed_there_is_begun_anew() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
-    fs::create_dir_all(folder.join("d/downloads")).unwrap();
-    for name in ["fra", "eng"] {
-        let part = format!("d/downloads/tatoeba.fra-eng.{name}");
-        fs::write(folder.join(format!("{part}.part")), "An old beginning").unwrap();
-        fs::write(folder.join(format!("{part}.mark")), "\"old\"").unwrap();
-    }
-    let server = Server::start(|asked| Answer::file(asked, SENTENCES.as_bytes(), "new"));
-    done(folder, &tatoeba(&server.address, "d"));
-    let file = folder.join("d/tatoeba/tatoeba.fra-eng.fra");
-    assert_eq!(fs::read_to_string(file).unwrap(), SENTENCES);
-}
-
-#[test]
 fn what_does_not_come_is_explained() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();

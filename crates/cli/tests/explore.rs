@@ -12,16 +12,15 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::common::{Shared, command, copy, done, refused, with_world};
+use crate::common::{Folder, Shared, command, copy, done, refused, with_world};
 
 /// A world, and a run of sixty updates on it.
 static RUNS: LazyLock<Shared> = LazyLock::new(|| {
     let shared = Shared::new("explore");
     let world = with_world();
     let folder = shared.path();
-    copy(&world.path().join("world"), &folder.join("world"));
+    copy(&world.join("world"), &folder.join("world"));
     done(folder, "pretrain --world world --preset no-anchors --out run --steps 60 --set stages=[]");
     shared
 });
@@ -460,13 +459,13 @@ fn neighbours_translations_and_similarities_are_those_of_the_commands() {
 
 #[test]
 fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
-    let place = TempDir::new().unwrap();
-    copy(&RUNS.path().join("run"), &place.path().join("run"));
-    let probe = place.path().join("run/probes/qaa-qab/50.npz");
+    let place = Folder::new();
+    copy(&RUNS.path().join("run"), &place.join("run"));
+    let probe = place.join("run/probes/qaa-qab/50.npz");
     let whole = fs::read(&probe).unwrap();
     fs::write(&probe, &whole[..whole.len() / 2]).unwrap();
     // In the folder above, without a name.
-    let server = Served::start(place.path(), "");
+    let server = Served::start(&place, "");
     let run = server.run();
     let overview = server.get(&format!("/api/run?run={run}")).json();
     assert_eq!(overview["steps"], json!([0, 60]));
@@ -490,7 +489,7 @@ fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
     assert_ne!(probes(), before);
     assert_eq!(server.get(&format!("/api/run?run={run}")).json()["steps"], json!([0, 50, 60]));
     // Weights that are half written: what needs them says so, and all else is answered.
-    let weights = place.path().join("run/snapshots/50.safetensors");
+    let weights = place.join("run/snapshots/50.safetensors");
     let whole = fs::read(&weights).unwrap();
     fs::write(&weights, &whole[..whole.len() / 2]).unwrap();
     let text = server.get(&format!("/api/items?run={run}")).json()["texts"][0][0].clone();
@@ -506,15 +505,14 @@ fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
     assert_eq!(words.header("X-Steps"), "0,60");
     fs::write(&weights, whole).unwrap();
     assert_eq!(ask(50).status, 200);
-    fs::rename(place.path().join("run"), place.path().join("elsewhere")).unwrap();
+    fs::rename(place.join("run"), place.join("elsewhere")).unwrap();
     assert_eq!(server.get(&format!("/api/run?run={run}")).status, 410);
     assert!(lines.any(|line| line == "event: gone"));
 }
 
 #[test]
 fn a_laboratory_and_a_hugging_face_folder() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let number = "results add --measure accuracy --value 0.5 --command x";
     done(folder, &format!("{number} --factor system=mine --factor language=fr"));
     let server = Served::start(folder, "");
@@ -572,8 +570,7 @@ fn listing(folder: &Path) -> Vec<String> {
 /// Of more text than is shown, a sample of lines: the same of both languages, and every command is of this very sample.
 #[test]
 fn of_much_text_a_sample_is_shown_and_its_commands_reproduce_it() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
     let model = model.to_str().unwrap();
     // Words of letters that the fixture has, so that no two lines are the same subwords.
@@ -658,8 +655,7 @@ fn given_sentences_have_the_steps_of_their_run() {
 
 #[test]
 fn two_runs_stand_beside_each_other() {
-    let home = TempDir::new().unwrap();
-    let folder = home.path();
+    let folder: &Path = &Folder::new();
     for name in ["run", "another"] {
         copy(&RUNS.path().join("run"), &folder.join(name));
     }
@@ -736,8 +732,7 @@ fn slow_connections_neither_fill_the_table_nor_last() {
 /// Verdicts and figures of a laboratory are inside an exported page.
 #[test]
 fn an_export_of_a_laboratory_has_its_studies() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let number = "results add --measure accuracy --value 0.5 --command x";
     done(folder, &format!("{number} --factor system=mine --factor language=fr"));
     let result = done(folder, "explore --export page.html");
@@ -764,7 +759,7 @@ fn an_export_without_the_memory_for_it_says_so() {
     if !terms::tests::slow() {
         return;
     }
-    let place = TempDir::new().unwrap();
+    let place = Folder::new();
     let run = RUNS.path().join("run");
     let mut failed = 0;
     for megabytes in [64, 80, 100, 150, 200, 250] {
@@ -773,9 +768,9 @@ fn an_export_without_the_memory_for_it_says_so() {
         shell.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_isogloss"), "explore"]).arg(&run);
         let page = format!("{megabytes}.html");
         shell.args(["--threads", "1", "--device", "cpu", "--export", &page]);
-        let output = shell.current_dir(place.path()).output().unwrap();
+        let output = shell.current_dir(&place).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        let written = place.path().join(&page).exists();
+        let written = place.join(&page).exists();
         match output.status.code() {
             Some(0) => assert!(written),
             Some(1 | 2) => {
@@ -794,13 +789,13 @@ fn an_export_without_the_memory_for_it_says_so() {
 
 #[test]
 fn an_export_asks_nobody() {
-    let place = TempDir::new().unwrap();
+    let place = Folder::new();
     let run = RUNS.path().join("run");
     let run = run.to_str().unwrap();
     let export = format!("explore {run} --export page.html");
-    let result = done(place.path(), &export);
+    let result = done(&place, &export);
     assert!(result["answers"].as_u64().unwrap() > 100);
-    let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+    let page = fs::read_to_string(place.join("page.html")).unwrap();
     for outside in ["src=\"", "href=\"page", "http://", "https://"] {
         let allowed = ["http://www.w3.org/2000/svg"];
         let found = page
@@ -809,14 +804,14 @@ fn an_export_asks_nobody() {
         assert!(found.is_none(), "{outside}: {}", &page[found.unwrap().0..][..80]);
     }
     assert!(page.contains("Content-Security-Policy") && page.contains("/api/translate?alphas="));
-    refused(place.path(), &export, 2, "exists");
+    refused(&place, &export, 2, "exists");
 }
 
 /// Damage is not filed in the page as if nothing were wrong.
 #[test]
 fn an_export_counts_what_failed() {
-    let place = TempDir::new().unwrap();
-    let run = place.path().join("run");
+    let place = Folder::new();
+    let run = place.join("run");
     copy(&RUNS.path().join("run"), &run);
     let cut = |path: &Path| {
         let bytes = fs::read(path).unwrap();
@@ -828,11 +823,11 @@ fn an_export_counts_what_failed() {
         files.filter(|path| path.extension().is_some_and(|x| x == "npz")).collect();
     let export = "explore run --export page.html --force";
     cut(&states[0]);
-    let errors = refused(place.path(), &export, 1, "answers failed, and the page shows why");
+    let errors = refused(&place, &export, 1, "answers failed, and the page shows why");
     assert!(errors.contains(".npz"), "{errors}");
     states[1..].iter().for_each(|path| cut(path));
-    refused(place.path(), &export, 1, ".npz");
+    refused(&place, &export, 1, ".npz");
     copy(&RUNS.path().join("run/probes"), &run);
     cut(&run.join("vocabulary/vocabulary.json"));
-    refused(place.path(), &export, 1, "answers failed, and the page shows why");
+    refused(&place, &export, 1, "answers failed, and the page shows why");
 }

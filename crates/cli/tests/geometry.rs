@@ -8,9 +8,8 @@ use std::sync::LazyLock;
 
 use arrays::npy::{self, Precision};
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{Shared, done, ran, refused};
+use crate::common::{Folder, Shared, done, ran, refused};
 
 /// A world, and an encoder that has learned for a moment.
 static TRAINED: LazyLock<Shared> = LazyLock::new(|| {
@@ -94,21 +93,6 @@ fn a_remedy_names_only_what_the_command_has() {
     refused(folder, &rare, 1, "the text: none of the words occurs in it");
     refused(folder, "retrieve", 2, "--source and --target");
     refused(folder, "hub import run --out again", 2, "run is a run already");
-}
-
-/// An error of the system names the file that was asked for.
-#[test]
-fn a_full_disk_is_reported_with_the_file() {
-    let folder = TRAINED.path();
-    let encode = format!("encode --model run --text qaa={SIDE}.qaa --out full.npy");
-    // No file may grow beyond 8 KiB: what is larger fails as on a full disk.
-    let limited =
-        format!("trap '' XFSZ; ulimit -f 8; exec {} {encode}", env!("CARGO_BIN_EXE_isogloss"));
-    let mut bash = std::process::Command::new("bash");
-    let output = bash.args(["-c", &limited]).current_dir(folder).output().unwrap();
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(printed.contains("full.npy: cannot write"), "{printed}");
-    assert!(!folder.join("full.npy").exists() && !folder.join("full.npy.partial").exists());
 }
 
 #[test]
@@ -505,8 +489,7 @@ fn a_map_for_each_layer_from_links() {
 
 #[test]
 fn similarity_of_matrices_and_of_stacks() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let x = numbers(3 * 80 * 6, 1);
     let write = |name: &str, shape: &[usize], values: &[f32]| {
         npy::write(&folder.join(name), shape, values, Precision::Single).unwrap();
@@ -564,8 +547,7 @@ fn similarity_of_matrices_and_of_stacks() {
 
 #[test]
 fn measures_of_similarity_by_layer() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let x = numbers(2 * 90 * 5, 1);
     let y: Vec<f32> = x.iter().zip(numbers(2 * 90 * 5, 2)).map(|(x, y)| x + 0.3 * y).collect();
     let write = |name: &str, shape: &[usize], values: &[f32]| {
@@ -611,8 +593,7 @@ fn measures_of_similarity_by_layer() {
 
 #[test]
 fn the_language_of_vectors_is_told() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let x = numbers(2 * 100 * 4, 1);
     // The second language differs by its mean, at the second layer alone.
     let mut y = numbers(2 * 100 * 4, 2);
@@ -689,8 +670,7 @@ fn the_language_of_different_sentences_is_told() {
 /// A random model of 32 neurons: what is found in it means nothing, but every number is there.
 #[test]
 fn neurons_of_languages_are_set_to_zero() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let bert = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
     for (name, words) in [("en", "the cat sat on the mat"), ("fr", "le chat assis sur le tapis")] {
         let lines = (0..40).map(|number| format!("{words} {number}\n")).collect::<String>();
@@ -709,8 +689,7 @@ fn neurons_of_languages_are_set_to_zero() {
 
 #[test]
 fn bad_arrays_are_named() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let write = |name: &str, rows: usize, values: &[f32]| {
         npy::write(&folder.join(name), &[rows, 2], values, Precision::Single).unwrap();
     };
@@ -746,8 +725,7 @@ fn bad_arrays_are_named() {
 
 #[test]
 fn bad_vectors_and_dictionaries_are_named() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     for (name, text) in [
         ("a.vec", "3 2\nun 1 0\ndeux 0 1\ntrois 1 1\n"),
         ("b.vec", "3 2\none 1 0\ntwo 0 1\nthree 1 1\n"),
@@ -855,8 +833,7 @@ fn bad_vectors_and_dictionaries_are_named() {
 /// Three languages whose vectors are rotations of one another, with dictionaries of two of their three pairs.
 #[test]
 fn many_languages_are_mapped_into_one_space() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let value = |word: usize, col: usize| {
         let mixed = (word as u64 * 1000 + col as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

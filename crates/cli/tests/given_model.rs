@@ -8,9 +8,8 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::common::{done, ran, refused};
+use crate::common::{Folder, done, ran, refused};
 
 const HIDDEN: usize = 32;
 const LAYERS: usize = 3;
@@ -88,8 +87,7 @@ fn write_bert(folder: &Path, vocabulary: &Path) {
 #[test]
 fn language_shift_of_a_given_model() {
     let Some(data) = terms::tests::real_data() else { return };
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     write_bert(&folder.join("mbert"), &data.join("vocab/mbert_cased_vocab.txt"));
     let shown = data.display().to_string();
     let choice = format!(
@@ -137,8 +135,7 @@ fn language_shift_of_a_given_model() {
 /// A single command records its result where studies do.
 #[test]
 fn the_result_of_a_command_is_recorded() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
     let model = fixture.display().to_string();
     fs::write(folder.join("a.txt"), "the cat\nle chat sur\n42 cat\n").unwrap();

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use arrays::npy;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::common::{done, ran, refused};
+use crate::common::{Folder, done, ran, refused};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures").join(name)
@@ -17,8 +16,7 @@ fn fixture(name: &str) -> PathBuf {
 
 #[test]
 fn a_folder_of_theirs_is_a_model_like_any_other() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path: &Path = &Folder::new();
     fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
     for name in ["bert", "distilbert", "roberta", "xlm-roberta", "xlm", "xlm-roberta-xl"] {
         let model = fixture(name).display().to_string();
@@ -42,12 +40,12 @@ fn a_folder_of_theirs_is_a_model_like_any_other() {
 
 #[test]
 fn a_folder_of_theirs_is_fine_tuned() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let rows = "the cat\tchat\tneutral\nle chat\tthe\tentailment\n";
     let words = "the\tO\ncat\tB-PER\n\nchat\tO\nsur\tB-PER\n";
     for (task, text) in [("nli", rows), ("ner", words)] {
         for part in ["train", "test"] {
-            fs::write(folder.path().join(format!("{task}-{part}.tsv")), text).unwrap();
+            fs::write(folder.join(format!("{task}-{part}.tsv")), text).unwrap();
         }
     }
     for (name, task) in [("bert", "nli"), ("roberta", "ner"), ("xlm", "ner")] {
@@ -56,7 +54,7 @@ fn a_folder_of_theirs_is_fine_tuned() {
             "transfer --task {task} --model {model} --train en={task}-train.tsv --dev en={task}-train.tsv \
              --test fr={task}-test.tsv --quick --epochs 1 --out {name}-{task}"
         );
-        let scored = done(folder.path(), &transfer);
+        let scored = done(&folder, &transfer);
         assert!(scored.to_string().contains("fr"), "{scored}");
     }
 }
@@ -79,8 +77,7 @@ fn without_head(name: &str, prefix: &str, to: &Path) {
 /// A model that came without a head goes without one, and the card says where it comes from.
 #[test]
 fn what_was_imported_is_exported_as_it_came() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path: &Path = &Folder::new();
     fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
     let encode = |model: &str, out: &str| {
         done(path, &format!("encode --model {model} --text fr=text --out {out}.npy"));
@@ -121,8 +118,7 @@ fn what_was_imported_is_exported_as_it_came() {
 
 #[test]
 fn runs_are_exported_whole_or_for_one_language() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path: &Path = &Folder::new();
     let world = "world generate --out world --sentences 2000 --set nli={train=3,dev=3,test=3} \
                  --set ner.train=9 --set treebank.train=9 --set parallel.train=20 --set tatoeba=20";
     done(path, world);
@@ -172,8 +168,7 @@ fn runs_are_exported_whole_or_for_one_language() {
 /// Runs of real text cut punctuation, and what they export is given raw text.
 #[test]
 fn exported_tokenizers_cut_raw_text_as_the_run_does() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path: &Path = &Folder::new();
     let line = |n: usize| {
         let (cat, dog) = ([["cat", "mat", "hat"], ["dog", "log", "fog"]][n % 2][n % 3], n % 7);
         format!(
@@ -224,8 +219,7 @@ fn exported_tokenizers_cut_raw_text_as_the_run_does() {
 
 #[test]
 fn inputs_that_would_give_wrong_numbers_are_named() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path: &Path = &Folder::new();
     let write = |name: &str, text: &str| fs::write(path.join(name), text).unwrap();
     write("x.jsonl", "{\"sentence\": \"the cat\"}\n");
     write("x.csv", "id,sentence\n1,the cat\n");

@@ -96,19 +96,6 @@ fn plant_part(home: &Path, part: &[u8]) {
 }
 
 #[test]
-fn half_a_file_goes_on() {
-    let home = tempfile::tempdir().unwrap();
-    let server = Server::start(hub);
-    fs::create_dir_all(blob(home.path(), "")).unwrap();
-    plant_part(home.path(), b"ab");
-    done(home.path(), &server.address);
-    let asked = server.asked();
-    let rest = "/own/model/resolve/main/model.safetensors bytes=2-".to_owned();
-    assert!(asked.contains(&rest), "{asked:?}");
-    assert_eq!(fs::read(blob(home.path(), DIGEST)).unwrap(), WEIGHTS);
-}
-
-#[test]
 fn a_part_that_is_wrong_is_thrown_away() {
     // Longer than the file, of other bytes, or sent to by a server that cannot go on.
     for (part, whole) in [(&b"abcdef"[..], false), (b"xy", false), (b"abc", false), (b"ab", true)] {
@@ -204,29 +191,14 @@ fn what_cannot_be_had_is_explained() {
     refused(run(&server.address, "own/model"), 1, &["cannot fetch"]);
 }
 
-/// A server that never ends, names files outside of the cache, redirects to other schemes, or answers so that a library
-/// panics: refused, and nothing is left behind.
+/// A server that names files outside of the cache, redirects to nowhere, or moves on meanwhile: refused, and nothing is left
+/// behind. Where else one may be sent is a test of the client.
 #[test]
 fn a_hostile_hub_is_refused() {
     type HostileAnswer = fn(&Asked) -> Option<Answer>;
-    let cases: [(HostileAnswer, &str); 6] = [
+    let cases: [(HostileAnswer, &str); 3] = [
         (|asked| Some(Answer::file(asked, b"x", "../../../stolen")), "mark of a file"),
         (|_| Some(Answer::status(302).with("ETag", "\"one\"")), "which is no address"),
-        (|asked| Some(Answer::status(302).with("Location", &asked.path)), "more than 5 times"),
-        (
-            |asked| {
-                let whole = asked.header("range").is_none();
-                whole.then(|| Answer::status(302).with("Location", "ftp://127.0.0.1/x"))
-            },
-            "neither HTTP nor HTTPS",
-        ),
-        (
-            |asked| {
-                let whole = asked.header("range").is_none();
-                whole.then(|| Answer::status(302).with("Location", "http://127.0.0.2:9/x"))
-            },
-            "another host, without TLS",
-        ),
         (
             |asked| Some(Answer::file(asked, WEIGHTS, DIGEST).with("X-Repo-Commit", "facade")),
             "moved on at the hub",

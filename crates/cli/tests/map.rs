@@ -15,7 +15,7 @@ static RUNS: LazyLock<Shared> = LazyLock::new(|| {
     let shared = Shared::new("map");
     let world = with_world();
     let folder = shared.path();
-    common::copy(&world.path().join("world"), &folder.join("world"));
+    common::copy(&world.join("world"), &folder.join("world"));
     pretrain(folder, "run", "--steps 60");
     pretrain(folder, "untrained", "--steps 0");
     shared

@@ -5,7 +5,7 @@ mod common;
 
 use std::path::Path;
 
-use crate::common::{done, refused};
+use crate::common::{Folder, done, refused};
 
 const SOURCE: &str =
     "the house\na blue flower\nthe cat is here\nit rains\nthe house\nwe are many\n";
@@ -20,8 +20,7 @@ fn encoder() -> String {
 
 #[test]
 fn equal_sentences_are_mined_from_text_and_from_vectors() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     put("a", SOURCE);
@@ -106,8 +105,7 @@ fn equal_sentences_are_mined_from_text_and_from_vectors() {
 /// A threshold belongs to a model, a layer and a way of scoring: elsewhere it is refused, with the difference and the remedy.
 #[test]
 fn a_threshold_of_another_space_is_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     put("a", SOURCE);
     put("b", TARGET);
@@ -139,8 +137,7 @@ fn a_threshold_of_another_space_is_refused() {
 
 #[test]
 fn bad_requests_are_refused_by_name() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     put("a", SOURCE);
     put("b", TARGET);

@@ -8,20 +8,16 @@ use std::path::{Path, PathBuf};
 
 use models::PretrainedModel;
 use serde_json::Value;
-use tempfile::TempDir;
 use tensor::Device;
 
-use crate::common::{done, json, refused};
+use crate::common::{Folder, done, json, refused};
 
 /// A folder with a world of three languages, the third of which no model knows yet.
-fn with_three_languages() -> TempDir {
-    let folder = TempDir::new().unwrap();
+fn with_three_languages() -> Folder {
+    let folder = Folder::new();
     let sizes = "--set nli={train=3,dev=3,test=3} --set ner={train=40,dev=9,test=9} \
                  --set treebank.train=9 --set parallel.train=9 --set tatoeba=40";
-    done(
-        folder.path(),
-        &format!("world generate --out world --languages 3 --sentences 2000 {sizes}"),
-    );
+    done(&folder, &format!("world generate --out world --languages 3 --sentences 2000 {sizes}"));
     folder
 }
 
@@ -78,8 +74,7 @@ fn base(folder: &Path, preset: &str, out: &str) {
 
 #[test]
 fn only_what_is_new_is_trained_and_the_rest_stays_to_the_bit() {
-    let place = with_three_languages();
-    let folder = place.path();
+    let folder: &Path = &with_three_languages();
     let sentences = fs::read_to_string(folder.join("world/tatoeba/tatoeba.qac-qaa.qac")).unwrap();
     let old_sentences = "world/tatoeba/tatoeba.qac-qaa.qaa";
     let encode = |model: &str| {
@@ -133,8 +128,7 @@ fn only_what_is_new_is_trained_and_the_rest_stays_to_the_bit() {
 
 #[test]
 fn everything_is_trained_together_with_old_text() {
-    let place = with_three_languages();
-    let folder = place.path();
+    let folder: &Path = &with_three_languages();
     base(folder, "default", "base");
     let flags = format!("pretrain --from base {OLD} {NEW} {SMALL} --steps 6 --out more");
     let summary = done(folder, &flags);
@@ -197,8 +191,7 @@ fn fixture(name: &str) -> PathBuf {
 /// WordPiece, byte-level BPE, unigram, and BPE with word endings.
 #[test]
 fn imported_models_of_every_tokenizer_are_given_a_language() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let sentence = "mtoto mdogo anakula chakula kizuri";
     let text: String = (0..400).map(|at| format!("{sentence} na paka{}\n", at % 7)).collect();
     fs::write(folder.join("sw.txt"), &text).unwrap();

@@ -10,9 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{command, done, isogloss, refused};
+use crate::common::{Folder, command, done, isogloss, refused};
 
 const STUDY: &str = include_str!("../../torment/src/study.toml");
 
@@ -100,86 +99,43 @@ fn clear(folder: &Path) {
         .for_each(|name| fs::remove_dir_all(folder.join(name)).unwrap());
 }
 
-fn planted(folder: &Path, lines: &[&str], in_folder: &str) {
-    plant(&folder.join(in_folder));
-    for line in lines {
-        ran(folder, line);
-        found_again(&folder.join(in_folder));
-    }
-}
-
 fn steps(lab: &Path) -> Vec<PathBuf> {
     fs::read_dir(lab.join("steps")).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
+/// Folders that are not a command's own, temporary files, and steps that are begun anew: `torment` plants the same wherever its
+/// commands work.
 #[test]
 fn nobody_elses_file_is_touched_in_any_folder() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     plant(&folder.join("tmp"));
     ran(folder, WORLD);
     ran(folder, &format!("{PRETRAIN} --steps 4 --out run"));
-    let resume = "pretrain --resume --out run --device cpu --threads 1";
-    planted(folder, &[resume, &format!("{resume} --steps 6")], "run");
-    let transfer = "transfer --task ner --model run --world world --quick --epochs 1 --limit 12 --out transfer \
-        --device cpu --threads 1";
-    ran(folder, transfer);
-    fs::remove_file(folder.join("transfer/summary.json")).unwrap();
-    planted(folder, &["transfer --resume --out transfer --device cpu --threads 1"], "transfer");
-    let mine = "mine --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt --out out.tsv \
-        --force --device cpu --threads 1";
+    let on = "--text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt --device cpu";
+    ran(folder, &format!("shift means --model run {on} --out means.safetensors"));
+    let mine = format!("mine --model run {on} --out out.tsv --work others");
     let sweep = "shift sweep --model run --parallel qaa=world/text/qaa.base.txt --parallel qab=world/text/qaa.base.txt \
-        --means means.safetensors --layers 1 --alpha 1 --limit 4 --device cpu --threads 1";
-    ran(
-        folder,
-        "shift means --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt \
-         --out means.safetensors --device cpu",
-    );
-    for (line, work) in [(mine, "mining"), (sweep, "sweeping")] {
-        let line = format!("{line} --work {work}");
-        ran(folder, &line);
-        planted(folder, &[&line], work);
-    }
-    let outputs = [
-        "encode --model run --text qaa=world/text/qaa.base.txt --out outputs/out.npy --device cpu",
-        "vectors word2vec --text qaa=world/text/qaa.base.txt --lines --dim 4 --epochs 2 --out outputs/a.vec",
-        "hub export --model run --out outputs/hf --device cpu",
-        "corpus prepare --vocab run/vocabulary --out outputs/corpus --text qaa=world/text/qaa.base.txt",
-        "man --markdown outputs",
-    ];
-    planted(folder, &outputs, "outputs");
+        --means means.safetensors --layers 1 --alpha 1 --limit 4 --device cpu --work others";
+    let transfer = "transfer --task ner --model run --world world --quick --epochs 1 --limit 12 --out others --device cpu";
     // A folder that is not a command's own.
     plant(&folder.join("others"));
-    for line in [
-        format!("{mine} --work others"),
-        format!("{sweep} --work others"),
-        format!("{PRETRAIN} --steps 4 --out others"),
-        transfer.replace("--out transfer", "--out others"),
-    ] {
-        assert_eq!(run(folder, &line).status.code(), Some(2), "{line}");
+    let pretrain = format!("{PRETRAIN} --steps 4 --out others");
+    for line in [&*mine, sweep, transfer, &pretrain] {
+        assert_eq!(run(folder, line).status.code(), Some(2), "{line}");
         found_again(&folder.join("others"));
         assert_eq!(fs::read_dir(folder.join("others")).unwrap().count(), NAMES.len() + 3, "{line}");
     }
     fs::write(folder.join("study.toml"), STUDY).unwrap();
     ran(folder, "study run study.toml --lab lab --device cpu");
-    ran(folder, "study submit study.toml --lab other --device cpu --slurm --dry-run");
-    let own = [folder.join("lab"), folder.join("lab/steps"), folder.join("other/slurm")];
-    let all: Vec<PathBuf> = own.into_iter().chain(steps(&folder.join("lab"))).collect();
+    let lab = folder.join("lab");
+    let all: Vec<PathBuf> =
+        [lab.clone(), lab.join("steps")].into_iter().chain(steps(&lab)).collect();
     all.iter().for_each(|folder| plant(folder));
-    for line in [
-        "study run study.toml --lab lab --device cpu",
-        "study collect study.toml --lab lab --device cpu",
-        "study submit study.toml --lab other --device cpu --slurm --dry-run",
-        "report --lab lab --out report",
-    ] {
-        ran(folder, line);
-        all.iter().for_each(|folder| found_again(folder));
-    }
     // Begun anew: the files of a step go, those of others stay; a folder that would be replaced with them is not.
     let fresh = "study run study.toml --lab lab --device cpu --fresh";
     ran(folder, fresh);
     all.iter().for_each(|folder| found_again(folder));
-    let mut run = steps(&folder.join("lab")).into_iter().map(|step| step.join("run"));
+    let mut run = steps(&lab).into_iter().map(|step| step.join("run"));
     let run = run.rfind(|run| run.is_dir()).unwrap();
     plant(&run.join("probes"));
     let output = self::run(folder, fresh);
@@ -194,8 +150,7 @@ fn nobody_elses_file_is_touched_in_any_folder() {
 /// Each kind of folder that is replaced by force: it is where all in it is ours, and refused where anything is not.
 #[test]
 fn force_takes_away_nothing_of_others() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     fs::create_dir(folder.join("tmp")).unwrap();
     ran(folder, WORLD);
     let texts = "--text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
@@ -281,8 +236,7 @@ fn until(what: impl Fn() -> bool) {
 /// The lease of another machine keeps `study run` out as it keeps `study step` out; damage is said by `study collect`.
 #[test]
 fn a_study_respects_leases_and_says_what_is_damaged() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     fs::write(folder.join("study.toml"), STUDY).unwrap();
     let plan = done(folder, "study plan study.toml --device cpu");
     let step = folder.join("lab/steps").join(plan["steps"][0]["key"].as_str().unwrap());
@@ -307,8 +261,7 @@ fn a_study_respects_leases_and_says_what_is_damaged() {
 
 #[test]
 fn the_exit_code_says_which_signal_came() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     ran(folder, WORLD);
     let signal = |child: &Child, name: &str| {
         Command::new("kill").args([name, &child.id().to_string()]).status().unwrap()
@@ -316,10 +269,17 @@ fn the_exit_code_says_which_signal_came() {
     for (name, code) in [("-TERM", 143), ("-HUP", 129), ("-INT", 130)] {
         // One that saves and stops, and one that just ends.
         let out = format!("run{code}");
-        let mut training = started(folder, &format!("{PRETRAIN} --steps 1000000 --out {out}"));
+        let endless = format!("{PRETRAIN} --steps 1000000 --out {out} --json");
+        let training =
+            command(folder, &endless).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let training = training.unwrap();
         until(|| folder.join(&out).join("state.safetensors").exists());
         signal(&training, name);
-        assert_eq!(training.wait().unwrap().code(), Some(code));
+        let ended = training.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(code));
+        // Whoever waits for it must not take it for done.
+        let summary: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!(summary["finished"], false);
         let words = "vocab train --text qaa=- --out vocabulary";
         let mut reading = command(folder, &words).stdin(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(500));
@@ -332,8 +292,7 @@ fn the_exit_code_says_which_signal_came() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_of_no_end_is_not_read_to_it() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     std::os::unix::fs::symlink("/dev/zero", folder.join("zero.toml")).unwrap();
     refused(folder, "study plan zero.toml", 1, "more than 64 MB");
     refused(folder, "world generate --config zero.toml --out w", 1, "64 MB");
@@ -345,17 +304,17 @@ fn a_file_of_no_end_is_not_read_to_it() {
 #[test]
 fn a_folder_whose_name_is_not_utf_8_is_refused() {
     use std::os::unix::ffi::OsStrExt;
-    let place = TempDir::new().unwrap();
+    let place = Folder::new();
     let name = std::ffi::OsStr::from_bytes(b"\xff");
-    let inner = place.path().join(name);
+    let inner = place.join(name);
     fs::create_dir(&inner).unwrap();
-    let mut inspect = command(place.path(), &["inspect"]);
+    let mut inspect = command(&place, &["inspect"]);
     let outputs = [inspect.arg(name).output().unwrap(), isogloss(&inner, "study list")];
     for output in outputs {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.contains("is not UTF-8"), "{errors}");
     }
-    let value: Value = done(place.path(), "study list");
+    let value: Value = done(&place, "study list");
     assert!(value.is_object() || value.is_array());
 }

@@ -69,8 +69,7 @@ fn assert_same_model(folder: &Path, one: &str, other: &str) {
 
 #[test]
 fn ranks_train_the_model_of_one_process() {
-    let folder = with_world();
-    let path = folder.path();
+    let path: &Path = &with_world();
     let plain = run(path, "--out plain");
     let summary = run(path, "--ranks 2 --out two");
     for key in ["steps", "tokens", "finished", "signature"] {
@@ -95,9 +94,16 @@ fn ranks_train_the_model_of_one_process() {
 fn what_ranks_cannot_share_is_refused_once() {
     let folder = with_world();
     let flags = format!("{RUN} --ranks 3 --out run");
-    let errors = refused(folder.path(), &flags, 2, "4 micro-batches cannot be shared by 3 ranks");
+    let errors = refused(&folder, &flags, 2, "4 micro-batches cannot be shared by 3 ranks");
     assert_eq!(errors.matches("error:").count(), 1, "{errors}");
-    assert!(!folder.path().join("run").exists());
+    let mut alone = command(&folder, &format!("{RUN} --out run"));
+    alone.envs([("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_PORT", "9")]);
+    alone.envs([("MASTER_ADDR", "127.0.0.1"), ("ISOGLOSS_RANKS_SECRET", "short")]);
+    let output = alone.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("less than 32 characters"), "{errors}");
+    assert!(!folder.join("run").exists());
 }
 
 /// Two processes as torchrun starts them.
@@ -121,8 +127,7 @@ fn mpirun_starts_ranks() {
         terms::tests::left_out("mpirun (Debian: openmpi-bin) is not installed");
         return;
     }
-    let folder = with_world();
-    let path = folder.path();
+    let path: &Path = &with_world();
     let flags = |out| format!("{RUN} --steps 10 --set trajectory=false --out {out}");
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let mut mpirun = Command::new("mpirun");
@@ -160,8 +165,7 @@ fn a_rank_that_dies_stops_the_others_and_the_run_resumes_with_another_number() {
     if !terms::tests::slow() {
         return;
     }
-    let folder = with_world();
-    let path = folder.path();
+    let path: &Path = &with_world();
     run(path, "--out plain");
     for killed in [1, 0] {
         let name = format!("without-{killed}");
@@ -184,86 +188,4 @@ fn a_rank_that_dies_stops_the_others_and_the_run_resumes_with_another_number() {
     }
     assert_same_model(path, "plain", "without-1");
     assert_same_model(path, "plain", "without-0");
-}
-
-/// Processes that work in a folder, but for one.
-fn others_in(folder: &Path, but: u32) -> Vec<i32> {
-    let folder = folder.canonicalize().unwrap();
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let here = |id: &i32| {
-        let is_here = fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|cwd| cwd == folder);
-        // One that has ended and was not waited for has no command line.
-        is_here && fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| !line.is_empty())
-    };
-    processes.filter(|&id| id != but as i32).filter(here).collect()
-}
-
-/// A rank that was started by a process which is killed before they have met: nothing tells it but the pipe between them.
-#[cfg(target_os = "linux")]
-#[test]
-fn no_rank_outlives_the_process_that_started_it() {
-    let signal = |name: &str, process: i32| {
-        let process = process.to_string();
-        Command::new("kill").args([name, &process]).stderr(Stdio::null()).status().unwrap()
-    };
-    let folder = with_world();
-    let path = folder.path();
-    for delay in [0, 2, 5, 10, 20, 50] {
-        let mut parent = command(path, &format!("{RUN} --steps 100 --ranks 2 --out run"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let begun = Instant::now();
-        let child = loop {
-            if let Some(&child) = others_in(path, parent.id()).first() {
-                break child;
-            }
-            assert!(begun.elapsed() < Duration::from_secs(20), "no other rank was started");
-        };
-        sleep(Duration::from_millis(delay));
-        // It does nothing until its parent is gone.
-        signal("-STOP", child);
-        parent.kill().unwrap();
-        parent.wait().unwrap();
-        signal("-CONT", child);
-        let died = Instant::now();
-        while !others_in(path, parent.id()).is_empty() {
-            assert!(died.elapsed() < Duration::from_secs(10), "process {child} goes on by itself");
-            sleep(Duration::from_millis(20));
-        }
-        let _ = fs::remove_dir_all(path.join("run"));
-    }
-}
-
-/// Ranks of a launcher share a secret through the run's folder or the environment; who has neither does not join.
-#[test]
-fn who_has_not_the_secret_is_no_rank() {
-    let folder = with_world();
-    let path = folder.path();
-    let flags = format!("{RUN} --steps 10 --set trajectory=false --out run");
-    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-    let secret = "0123456789abcdef0123456789abcdef";
-    let start = |rank: &str, secret: &str| {
-        let mut command: Command = command(path, &flags);
-        command.envs([("RANK", rank), ("LOCAL_RANK", rank), ("WORLD_SIZE", "2")]);
-        command.envs([("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", &port.to_string())]);
-        command.env("ISOGLOSS_RANKS_SECRET", secret);
-        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
-    };
-    let mut stranger = start("1", "another secret, which is as long");
-    let first = start("0", secret);
-    sleep(Duration::from_millis(500));
-    let mut second = start("1", secret);
-    let output = first.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(second.wait().unwrap().success());
-    assert!(stranger.try_wait().unwrap().is_none(), "it waits for a run of its own");
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
-    let refused = start("0", "short").wait_with_output().unwrap();
-    assert_eq!(refused.status.code(), Some(2));
-    let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(errors.contains("less than 32 characters"), "{errors}");
 }

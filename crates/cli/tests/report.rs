@@ -8,17 +8,16 @@ use std::path::Path;
 use lab::record::{Origin, Record};
 use lab::store::{FILE, Store};
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{done, ran, refused};
+use crate::common::{Folder, done, ran, refused};
 
 fn printed(folder: &Path, line: &str) -> String {
     ran(folder, line)[0].clone()
 }
 
 /// A laboratory with a few numbers: two conditions, three seeds.
-fn laboratory() -> TempDir {
-    let folder = TempDir::new().unwrap();
+fn laboratory() -> Folder {
+    let folder = Folder::new();
     let record = |condition: &str, seed: u64, value: f64| Record {
         origin: Origin {
             study: "anchors".into(),
@@ -49,14 +48,13 @@ fn laboratory() -> TempDir {
         // The difference has a spread: without one there is no test.
         records.push(record("extra-anchors", seed, 0.80 + 1.1 * wobble));
     }
-    Store::open(&folder.path().join("lab").join(FILE)).unwrap().add(&records, &[]).unwrap();
+    Store::open(&folder.join("lab").join(FILE)).unwrap().add(&records, &[]).unwrap();
     folder
 }
 
 #[test]
 fn results_are_shown_chosen_and_averaged() {
-    let lab = laboratory();
-    let folder = lab.path();
+    let folder: &Path = &laboratory();
     assert_eq!(printed(folder, "results").lines().count(), 7);
     let some = printed(
         folder,
@@ -85,8 +83,7 @@ fn results_are_shown_chosen_and_averaged() {
 
 #[test]
 fn results_go_to_files_of_four_kinds() {
-    let lab = laboratory();
-    let folder = lab.path();
+    let folder: &Path = &laboratory();
     for (format, start) in [
         ("csv", &b"study,scale"[..]),
         ("json", b"[{\""),
@@ -104,8 +101,7 @@ fn results_go_to_files_of_four_kinds() {
 
 #[test]
 fn a_report_is_one_page_and_its_figures() {
-    let lab = laboratory();
-    let folder = lab.path();
+    let folder: &Path = &laboratory();
     let made = done(folder, "report --out page.html --figures figures");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("More anchors improve transfer"));
@@ -134,8 +130,7 @@ fn a_report_is_one_page_and_its_figures() {
 /// The study of the book's page about results: its claims are tested in numbers of its own, and in no others.
 #[test]
 fn claims_of_a_study_get_a_verdict_and_a_figure() {
-    let lab = laboratory();
-    let folder = lab.path();
+    let folder: &Path = &laboratory();
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/how-to/results.md");
     let page = fs::read_to_string(page).unwrap();
     let file = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
@@ -195,7 +190,7 @@ fn claims_of_a_study_get_a_verdict_and_a_figure() {
 #[test]
 fn every_table_and_figure_is_listed_with_what_it_was_run_on() {
     let lab = laboratory();
-    let folder = lab.path();
+    let folder = &lab;
     let all = done(folder, "study list --papers --lab lab");
     let items = all["items"].as_array().unwrap();
     let of = |paper: &str, name: &str| {
@@ -222,12 +217,12 @@ fn every_table_and_figure_is_listed_with_what_it_was_run_on() {
 
 #[test]
 fn a_laboratory_that_is_none_is_said_to_be_none() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     for command in ["results", "report"] {
-        refused(folder.path(), command, 1, "study list");
+        refused(&folder, command, 1, "study list");
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is made");
-    fs::create_dir(folder.path().join("lab")).unwrap();
-    fs::write(folder.path().join("lab").join(FILE), "this is no database").unwrap();
-    refused(folder.path(), "report", 1, "not a store of results");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is made");
+    fs::create_dir(folder.join("lab")).unwrap();
+    fs::write(folder.join("lab").join(FILE), "this is no database").unwrap();
+    refused(&folder, "report", 1, "not a store of results");
 }

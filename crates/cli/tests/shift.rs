@@ -2,14 +2,13 @@
 
 mod common;
 
-use tempfile::TempDir;
+use std::path::Path;
 
-use crate::common::{done, ran, refused};
+use crate::common::{Folder, done, ran, refused};
 
 #[test]
 fn from_means_to_a_sweep() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let world = "world generate --out world --sentences 2000";
     let sizes = "--set nli={train=3,dev=3,test=3} --set tatoeba=50";
     done(folder, &format!("{world} {sizes}"));

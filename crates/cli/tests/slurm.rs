@@ -173,9 +173,9 @@ fn measurements(folder: &Path, lab: &str) -> Vec<(String, String, String)> {
 
 #[test]
 fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(cluster) = Cluster::start(&folder.path().join("cluster")) else { return };
-    let folder = folder.path();
+    let folder = common::Folder::new();
+    let Some(cluster) = Cluster::start(&folder.join("cluster")) else { return };
+    let folder: &Path = &folder;
     std::fs::write(folder.join("mine.toml"), STUDY).unwrap();
 
     let submitted =
@@ -294,27 +294,26 @@ fn srun_starts_ranks(cluster: &Cluster) {
     let flags = |out| format!("pretrain --world world --device cpu --steps 5 --out {out}");
     let mut srun = Command::new("srun");
     srun.args(["--ntasks", "2", env!("CARGO_BIN_EXE_isogloss")]).args(flags("srun").split(' '));
-    srun.env("SLURM_CONF", cluster.0.join("slurm.conf")).current_dir(folder.path());
+    srun.env("SLURM_CONF", cluster.0.join("slurm.conf")).current_dir(&folder);
     let output = srun.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    common::done(folder.path(), &format!("{} --ranks 2", flags("two")));
-    let read =
-        |run: &str| std::fs::read(folder.path().join(run).join("state.safetensors")).unwrap();
+    common::done(&folder, &format!("{} --ranks 2", flags("two")));
+    let read = |run: &str| std::fs::read(folder.join(run).join("state.safetensors")).unwrap();
     assert!(read("srun") == read("two"));
 }
 
 #[test]
 fn what_cannot_be_submitted_says_why() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("mine.toml"), STUDY).unwrap();
+    let folder = common::Folder::new();
+    std::fs::write(folder.join("mine.toml"), STUDY).unwrap();
     let submit = "study submit mine.toml --slurm";
-    let mut bare = common::command(folder.path(), &submit);
-    let output = bare.env("PATH", folder.path()).output().unwrap();
+    let mut bare = common::command(&folder, &submit);
+    let output = bare.env("PATH", &*folder).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("sbatch: is not on this machine"), "{errors}");
 
-    let dry = common::done(folder.path(), &format!("{submit} --dry-run --partition long"));
-    let scripts = folder.path().join("lab/slurm/2");
+    let dry = common::done(&folder, &format!("{submit} --dry-run --partition long"));
+    let scripts = folder.join("lab/slurm/2");
     assert_eq!(dry["folder"], scripts.display().to_string());
     let script = std::fs::read_to_string(scripts.join("level-0-cpu.sh")).unwrap();
     assert!(

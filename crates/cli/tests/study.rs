@@ -9,27 +9,29 @@ use std::time::Duration;
 
 use lab::study::{CPU, StepId, Study, StudyPlan};
 use serde_json::Value;
-use tempfile::TempDir;
 use terms::Scale;
 
-use crate::common::{command, done, isogloss, json, ran, refused, started};
+use crate::common::{Folder, command, done, isogloss, json, ran, refused};
 
-/// A study that takes seconds; `more` goes before its tables.
-fn study(folder: &Path, more: &str) {
+/// What a study that takes seconds evaluates, and its second system.
+const ALL: &str = r#""ner", "retrieval", "align-words", "similarity", "word-retrieval", "shift", "shifted-transfer""#;
+const WORD2VEC: &str = r#"
+[[systems]]
+factors = { system = "word2vec" }
+model = "word2vec"
+flags = ["--epochs", "1"]
+"#;
+
+/// A study that takes seconds.
+fn study(folder: &Path) {
     let text = format!(
         r#"
 question = "Does it run?"
-evaluate = ["ner", "retrieval", "align-words", "similarity", "word-retrieval", "shift", "shifted-transfer"]
-{more}
+evaluate = [{ALL}]
 
 [[systems]]
 factors = {{ system = "bilingual" }}
-
-[[systems]]
-factors = {{ system = "word2vec" }}
-model = "word2vec"
-flags = ["--epochs", "1"]
-
+{WORD2VEC}
 [[worlds]]
 flags = ["--sentences", "3000", "--set", "tatoeba=50", "--set", "parallel={{train=200,dev=10,test=10}}",
   "--set", "nli={{train=30,dev=9,test=9}}", "--set", "ner={{train=200,dev=20,test=20}}",
@@ -42,6 +44,19 @@ transfer = ["--quick", "--epochs", "1"]
     );
     std::fs::write(folder.join("mine.toml"), text).unwrap();
 }
+
+/// Writes something else for parts of it.
+fn edit(folder: &Path, changes: &[(&str, &str)]) {
+    let file = folder.join("mine.toml");
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{text} has no {from}");
+        text = text.replace(from, to);
+    }
+    std::fs::write(file, text).unwrap();
+}
+
+const LONGER: (&str, &str) = (r#"["--quick", "--epochs", "1"]"#, r#"["--quick", "--epochs", "2"]"#);
 
 /// The first word of a step's command after the program's name.
 fn verb(step: &Value) -> Option<&str> {
@@ -60,9 +75,8 @@ fn planned(folder: &Path) -> Value {
 
 #[test]
 fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
-    study(folder, "");
+    let folder: &Path = &Folder::new();
+    study(folder);
     let plan = planned(folder);
     let steps = plan["steps"].as_array().unwrap().len();
     assert_eq!(plan["to_run"], steps);
@@ -82,11 +96,7 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     }
 
     // Another way to fine-tune leaves pretraining and all else as it is.
-    let file = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let changed = file
-        .replace("\"--epochs\", \"1\"]\n\"", "")
-        .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
-    std::fs::write(folder.join("mine.toml"), changed).unwrap();
+    edit(folder, &[LONGER]);
     let plan = planned(folder);
     let open = open(&plan);
     assert!(!open.is_empty() && open.iter().all(|verb| *verb == "transfer"), "{open:?}");
@@ -102,7 +112,7 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     let now = done(folder, "results --study mine")["records"].clone();
     assert_eq!(records(&now), records(&before));
     // The former results return without a step being run.
-    std::fs::write(folder.join("mine.toml"), file).unwrap();
+    study(folder);
     let restored = done(folder, "study run mine.toml --force");
     assert_eq!(restored["run"].as_u64(), Some(0));
     assert_eq!(done(folder, "results --study mine")["records"], before);
@@ -124,53 +134,11 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
 }
 
 #[test]
-fn a_study_that_is_killed_goes_on() {
-    if !terms::tests::slow() {
-        return;
-    }
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
-    study(folder, "");
-    let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let short = text.replace(
-        "\"retrieval\", \"align-words\", \"similarity\", \"word-retrieval\", \"shift\", ",
-        "",
-    );
-    std::fs::write(folder.join("mine.toml"), short).unwrap();
-    for milliseconds in [150, 900, 1700] {
-        let mut child = started(folder, "study run mine.toml --json");
-        std::thread::sleep(Duration::from_millis(milliseconds));
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-    let ran = done(folder, "study run mine.toml");
-    let all = planned(folder)["steps"].as_array().unwrap().len() as u64;
-    assert_eq!(ran["run"].as_u64().unwrap() + ran["cached"].as_u64().unwrap(), all);
-
-    // The same numbers as in a laboratory where nothing was killed.
-    done(folder, "study run mine.toml --lab other");
-    let numbers = |lab: &str| {
-        let rows = done(folder, &format!("results --study mine --lab {lab} --measure f1"));
-        let rows = rows["records"].as_array().unwrap().clone();
-        assert!(!rows.is_empty());
-        rows.iter().map(|row| (row["factors"].clone(), row["value"].clone())).collect::<Vec<_>>()
-    };
-    assert_eq!(numbers("lab"), numbers("other"));
-}
-
-#[test]
 fn a_step_that_fails_is_named_and_the_rest_is_done() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
-    study(folder, "");
-    let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let bad =
-        text.replace("\"--epochs\", \"1\"]\n\n[[worlds]]", "\"--epochs\", \"none\"]\n\n[[worlds]]");
-    let bad = bad.replace(
-        "\"ner\", \"retrieval\", \"align-words\", \"similarity\", \"word-retrieval\", \"shift\", \"shifted-transfer\"",
-        "\"word-retrieval\"",
-    );
-    std::fs::write(folder.join("mine.toml"), bad).unwrap();
+    let folder: &Path = &Folder::new();
+    study(folder);
+    let none = WORD2VEC.replace('1', "none");
+    edit(folder, &[(WORD2VEC, &none), (ALL, r#""word-retrieval""#)]);
     let errors = refused(
         folder,
         "study run mine.toml --jobs 3",
@@ -196,8 +164,7 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
 /// A rebuilt program finds what it would compute again, says that builds are mixed, and runs all again on demand.
 #[test]
 fn results_of_another_build_are_said_to_be_so() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "20");
     let steps = done(folder, "study run mine.toml --threads 1")["run"].clone();
     let plan = planned(folder);
@@ -225,8 +192,7 @@ fn results_of_another_build_are_said_to_be_so() {
 
 #[test]
 fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let keys = isogloss(folder, "study keys");
     std::fs::write(folder.join("mine.toml"), keys.stdout).unwrap();
     assert!(planned(folder)["to_run"].as_u64().unwrap() > 3);
@@ -237,13 +203,9 @@ fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
 /// Two machines run a seed each; their results are put together, and nothing is run that is there.
 #[test]
 fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "20");
-    let file = folder.join("mine.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let with = |evaluate: &str| text.replace("evaluate = [\"ner\"]", evaluate);
-    std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\"]")).unwrap();
+    edit(folder, &[(r#"["ner"]"#, r#"["ner", "retrieval"]"#)]);
     let run = |lab: &str, more: &str| {
         let ran = done(folder, &format!("study run mine.toml --device {CPU} --lab {lab} {more}"));
         (ran["run"].as_u64().unwrap(), ran["cached"].as_u64().unwrap())
@@ -275,7 +237,7 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     assert!(!unpacked.into_iter().any(weights), "an encoder was trained");
 
     // What another evaluation needs is run for it: the world, the encoder, and itself, of one seed.
-    std::fs::write(&file, with("evaluate = [\"ner\", \"retrieval\", \"parse\"]")).unwrap();
+    edit(folder, &[(r#""retrieval"]"#, r#""retrieval", "parse"]"#)]);
     let plan = done(folder, &format!("study plan mine.toml --device {CPU} --lab both --seeds 1"));
     let open = open(&plan);
     assert_eq!(open, ["world", "pretrain", "transfer"]);
@@ -292,55 +254,11 @@ fn packs_of_two_machines_add_up_and_what_is_there_is_not_run_again() {
     assert_eq!(run("both", "--seeds 1"), (0, steps));
 
     // Other settings are refused, with what differs.
-    let other = with("evaluate = [\"ner\"]")
-        .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
-    std::fs::write(&file, other).unwrap();
+    edit(folder, &[(r#", "retrieval", "parse""#, ""), LONGER]);
     run("three", "--seeds 3");
     done(folder, "study pack three --out three.tar.zst");
     let unpack = "study unpack three.tar.zst --lab both";
     refused(folder, &unpack, 2, "--transfer: `--quick --epochs 1` there");
-}
-
-/// Whatever byte of a pack is changed, it is refused, and the laboratory is left as it was.
-#[test]
-fn a_damaged_pack_is_refused() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
-    one_encoder(folder, "20");
-    done(folder, "study run mine.toml");
-    done(folder, "study pack lab --out pack.tar.zst");
-    let whole = std::fs::read(folder.join("pack.tar.zst")).unwrap();
-    done(folder, "study pack lab --out again.tar.zst");
-    assert!(whole == std::fs::read(folder.join("again.tar.zst")).unwrap(), "other bytes");
-    let lab = lab::study::Laboratory::open(&folder.join("new")).unwrap();
-    let refused = |bytes: &[u8]| -> Option<String> {
-        std::fs::write(folder.join("bad"), bytes).unwrap();
-        let refused = lab::study::unpack(&lab, &folder.join("bad"), false);
-        assert!(refused.is_ok() || !folder.join("new/steps").exists());
-        refused.err().map(|error| error.to_string())
-    };
-    for at in (0..whole.len()).step_by(97) {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 1;
-        assert!(refused(&bytes).is_some(), "byte {at}");
-        assert!(refused(&whole[..at]).is_some(), "cut at {at}");
-    }
-    // A member of the archive itself, in a pack that is whole otherwise.
-    let plain = zstd::decode_all(&whole[..]).unwrap();
-    let name = b"/result.json";
-    let at = plain.windows(name.len()).rposition(|window| window == name).unwrap();
-    let mut bytes = plain.clone();
-    bytes[(at / 512 + 1) * 512 + 3] ^= 1;
-    let reason = refused(&zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
-    assert!(reason.contains("/result.json: was altered since it was written"), "{reason}");
-    // A member that would lie elsewhere.
-    let away = String::from_utf8_lossy(&plain).into_owned();
-    assert_eq!(away.len(), plain.len(), "no member holds other bytes than text");
-    let away = away.replace("step.json", "../a.json");
-    let reason = refused(&zstd::encode_all(away.as_bytes(), 1).unwrap()).unwrap();
-    assert!(reason.contains("pack.json") || reason.contains("cannot be read"), "{reason}");
-    assert!(refused(&whole).is_none());
-    done(folder, "study run mine.toml --lab new");
 }
 
 /// The folder of a step that a plan names.
@@ -350,16 +268,10 @@ fn kept(folder: &Path, step: &Value) -> PathBuf {
 
 /// A study of one encoder, which evaluates as it goes and is saved when it is asked to stop, not before.
 fn one_encoder(folder: &Path, steps: &str) {
-    study(folder, "");
-    let file = folder.join("mine.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let (start, end) = (text.find("evaluate").unwrap(), text.find("[[systems]]").unwrap());
-    let text = format!("{}evaluate = [\"ner\"]\n\n{}", &text[..start], &text[end..]);
-    let (start, end) = (text.rfind("[[systems]]").unwrap(), text.find("[[worlds]]").unwrap());
-    let text = format!("{}{}", &text[..start], &text[end..]);
-    let often = "\"--evaluate-every\", \"10\", \"--checkpoint-every\", \"1000000\", ";
-    let text = text.replace("\"--steps\", \"20\", ", &format!("\"--steps\", \"{steps}\", {often}"));
-    std::fs::write(file, text).unwrap();
+    study(folder);
+    let often = r#""--evaluate-every", "10", "--checkpoint-every", "1000000", "#;
+    let steps = format!("\"--steps\", \"{steps}\", {often}");
+    edit(folder, &[(ALL, r#""ner""#), (WORD2VEC, ""), (r#""--steps", "20", "#, &steps)]);
 }
 
 /// Runs the study with some flags until its pretrainings are at their tenth update or beyond; gives their folders.
@@ -401,14 +313,13 @@ fn values(folder: &Path, study: &str, lab: &str) -> Vec<Value> {
 /// Two studies and several steps at once: the records are those of one study after another, step by step.
 #[test]
 fn steps_side_by_side_give_the_same_records() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
-    study(folder, "seeds = [1, 2]");
-    let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let text = text.replace("\"shift\", \"shifted-transfer\"", "\"nli\"");
-    std::fs::write(folder.join("mine.toml"), &text).unwrap();
+    let folder: &Path = &Folder::new();
+    study(folder);
+    let nli = (r#""shift", "shifted-transfer""#, r#""nli""#);
+    edit(folder, &[("question", "seeds = [1, 2]\nquestion"), nli]);
     // The other study has one step of its own for each system and seed.
-    let other = text.replace("evaluate = [", "evaluate = [\"parse\", ");
+    let other = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
+    let other = other.replace("evaluate = [", "evaluate = [\"parse\", ");
     std::fs::write(folder.join("other.toml"), other).unwrap();
     for name in ["mine.toml", "other.toml"] {
         done(folder, &format!("study run {name} --lab one"));
@@ -434,8 +345,7 @@ fn a_step_that_is_killed_beside_another_is_run_again() {
     if !terms::tests::slow() {
         return;
     }
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "300");
     let seeds = "--seeds 1,2";
     let (mut runner, runs) = begun(folder, seeds);
@@ -463,8 +373,7 @@ fn a_step_outlives_its_runner() {
     if !terms::tests::slow() {
         return;
     }
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "400");
     let (mut runner, steps) = begun(folder, "");
     let step = &steps[0];
@@ -487,8 +396,7 @@ fn a_step_outlives_its_runner() {
 #[cfg(unix)]
 #[test]
 fn a_runner_that_is_asked_to_stop_asks_its_steps() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "1000000");
     let (mut runner, steps) = begun(folder, "--seeds 1,2");
     assert_eq!(steps.len(), 2);
@@ -508,8 +416,7 @@ fn a_runner_that_is_asked_to_stop_asks_its_steps() {
 #[cfg(unix)]
 #[test]
 fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     one_encoder(folder, "300");
     let (mut runner, steps) = begun(folder, "");
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
@@ -539,8 +446,7 @@ fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
 
 #[test]
 fn a_command_needs_nobody_who_listens() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let sizes = "--set nli.train=3 --set ner.train=9 --set treebank.train=9 --set parallel.train=9";
     done(folder, &format!("world generate --out world --sentences 2000 {sizes}"));
     let training = "pretrain --world world --steps 20 --evaluate-every 5 --out run";
@@ -585,10 +491,10 @@ fn commands_that_have_a_device_are_told_which() {
 /// What a plan thinks a pretraining is, is what it is.
 #[test]
 fn a_plan_knows_how_many_updates_there_are() {
-    let place = TempDir::new().unwrap();
+    let place = Folder::new();
     let seconds = |pretrain: &str| {
         let words = format!("study plan demo --device {CPU} --pretrain '{pretrain}'");
-        let plan = done(place.path(), &words);
+        let plan = done(&place, &words);
         let steps = plan["steps"].as_array().unwrap().iter();
         let pretrainings = steps.filter(|step| verb(step) == Some("pretrain"));
         pretrainings.map(|step| step["seconds"].as_f64().unwrap()).collect::<Vec<f64>>()
@@ -602,8 +508,7 @@ fn a_plan_knows_how_many_updates_there_are() {
 /// the one that makes them itself.
 #[test]
 fn real_text_is_prepared_once() {
-    let place = common::with_world();
-    let folder = place.path();
+    let folder: &Path = &common::with_world();
     for language in [["qaa", "en", "eng"], ["qab", "fr", "fra"]] {
         let [own, code, long] = language;
         let read = |name: String| std::fs::read_to_string(folder.join("world").join(name)).unwrap();
@@ -649,8 +554,7 @@ fn real_text_is_prepared_once() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let place = TempDir::new().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     refused(folder, "study run anchor", 2, "anchors");
     refused(folder, "study run none.toml", 1, "none.toml");
     refused(folder, "study plan anchors --scale huge", 2, "tiny, small, paper");

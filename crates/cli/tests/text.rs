@@ -2,18 +2,19 @@
 
 mod common;
 
+use std::path::Path;
+
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{done, reading, refused};
+use crate::common::{Folder, done, reading, refused};
 
-fn place() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn place() -> Folder {
+    let folder = Folder::new();
     let english = "Mr. Smith met Anna in Paris. They talked.\nParis is a city, and so is Rome.\n";
     let french = "M. Smith a rencontré Anna à Paris. Ils ont parlé.\nParis est une ville.\n";
-    std::fs::write(folder.path().join("a.en.txt"), english.repeat(20)).unwrap();
-    std::fs::write(folder.path().join("b.en.txt"), "Rome is far. Anna sleeps.\n").unwrap();
-    std::fs::write(folder.path().join("fr.txt"), french.repeat(20)).unwrap();
+    std::fs::write(folder.join("a.en.txt"), english.repeat(20)).unwrap();
+    std::fs::write(folder.join("b.en.txt"), "Rome is far. Anna sleeps.\n").unwrap();
+    std::fs::write(folder.join("fr.txt"), french.repeat(20)).unwrap();
     folder
 }
 
@@ -21,8 +22,7 @@ const TRAIN: &str = "vocab train --text en=*.en.txt --text fr=fr.txt";
 
 #[test]
 fn from_text_to_tokens() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     for (kind, shares) in [("joint", true), ("union", true), ("disjoint", false)] {
         let trained = done(folder, &format!("{TRAIN} --kind {kind} --merges 200 --out {kind}"));
         assert_eq!(trained["languages"][0]["report"]["kept"][0], 62);
@@ -50,7 +50,7 @@ fn from_text_to_tokens() {
 fn standard_input_is_a_file_like_any() {
     let place = place();
     let flags = "vocab train --text en=- --merges 5 --out v";
-    let output = reading(place.path(), &flags, "one two three\n");
+    let output = reading(&place, &flags, "one two three\n");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("from 1 sentences"));
 }
@@ -59,9 +59,9 @@ fn standard_input_is_a_file_like_any() {
 fn wordpiece_subwords_are_counted_in_given_text() {
     let place = place();
     let pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nParis\nis\nest\n.\n";
-    std::fs::write(place.path().join("vocab.txt"), pieces).unwrap();
-    done(place.path(), &format!("{TRAIN} --kind wordpiece --subwords vocab.txt --out m"));
-    let stats = done(place.path(), "vocab stats m --text en=b.en.txt --text fr=fr.txt");
+    std::fs::write(place.join("vocab.txt"), pieces).unwrap();
+    done(&place, &format!("{TRAIN} --kind wordpiece --subwords vocab.txt --out m"));
+    let stats = done(&place, "vocab stats m --text en=b.en.txt --text fr=fr.txt");
     // `is`, `.` and the unknown in English; `Paris`, `est`, `.` and the unknown in French.
     assert_eq!(stats["languages"][0]["types"], 3);
     assert_eq!(stats["languages"][1]["types"], 4);
@@ -70,8 +70,7 @@ fn wordpiece_subwords_are_counted_in_given_text() {
 
 #[test]
 fn numbers_without_bounds_are_met_or_refused() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let train = |flags: &str| format!("{TRAIN} {flags}");
     let all = done(folder, &train("--merges 5000 --out all"));
     for (merges, out) in [("99999999999", "many"), ("18446744073709551615", "most")] {
@@ -86,72 +85,61 @@ fn numbers_without_bounds_are_met_or_refused() {
 }
 
 #[test]
-fn what_can_be_refused_is_refused_before_text_is_read() {
-    let place = place();
-    let folder = place.path();
-    std::fs::write(folder.join("file"), "").unwrap();
-    std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
-    let train = |flags: &str| format!("vocab train --text en=bad.txt {flags}");
-    refused(folder, &train("--text e!n=fr.txt --out v"), 2, "`e!n` is not a valid name");
-    refused(folder, &train("--out file"), 2, "file: is a file");
-    refused(folder, &train("--out file/v"), 1, "file: cannot make a folder in");
-    refused(folder, &train("--out ."), 2, "exists; name another");
-    let pieces = "--kind wordpiece --subwords gone.txt --merges 5 --out v";
-    refused(folder, &train(pieces), 2, "--merges");
-    refused(folder, &train("--simplify gone.tsv --out v"), 2, "--simplify");
-}
-
-#[test]
-fn a_cause_is_printed_once_and_a_remedy_fits_it() {
-    let place = place();
-    let folder = place.path();
-    let errors = refused(folder, "vocab stats nowhere", 1, "os error 2");
-    assert_eq!(errors.matches("os error 2").count(), 1, "{errors}");
-    // The start of a zstd frame, and nothing after it.
-    std::fs::write(folder.join("cut.zst"), [0x28, 0xb5, 0x2f, 0xfd, 0x04]).unwrap();
-    let train = |text: &'static str| format!("vocab train --text {text} --out v");
-    refused(folder, &train("en=cut.zst"), 1, "cut short or damaged");
-    refused(folder, &train("en=."), 1, ".: is a folder");
-    std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
-    refused(folder, &train("en=bad.txt"), 1, "give --tolerant");
-    refused(folder, &format!("{} --longest-line 5", train("en=fr.txt")), 1, "raise `longest_line`");
-}
-
-#[test]
 fn what_is_wrong_is_said_with_its_place() {
-    let place = place();
-    let folder = place.path();
-    refused(folder, "vocab train --out v", 2, "--text LANG=FILE");
-    refused(folder, "vocab train --text en --out v", 2, "LANG=FILE");
-    refused(folder, "vocab train --kind wordpiece --text en=fr.txt --out v", 2, "--subwords");
-    refused(folder, "vocab train --text en=gone.txt --out v", 1, "gone.txt: no such file");
-    refused(
-        folder,
-        "vocab train --text e/n=gone.txt --out v",
-        2,
-        "not a valid name for a language",
-    );
-    std::fs::write(folder.join("bad.txt"), b"good line\nbad \xff line\n").unwrap();
-    let bad = "vocab train --text en=bad.txt --out v";
-    refused(folder, &bad, 1, "bad.txt:2: not UTF-8 at byte 5");
+    let folder: &Path = &place();
+    let put = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
+    put("file", b"");
+    put("bad.txt", b"good line\nbad \xff line\n");
+    // The start of a zstd frame, and nothing after it.
+    put("cut.zst", &[0x28, 0xb5, 0x2f, 0xfd, 0x04]);
+    for (flags, code, reason) in [
+        // Before text is read.
+        ("--text en=bad.txt --text e!n=fr.txt --out v", 2, "`e!n` is not a valid name"),
+        ("--text en=bad.txt --out file", 2, "file: is a file"),
+        ("--text en=bad.txt --out file/v", 1, "file: cannot make a folder in"),
+        ("--text en=bad.txt --out .", 2, "exists; name another"),
+        (
+            "--text en=bad.txt --kind wordpiece --subwords gone.txt --merges 5 --out v",
+            2,
+            "--merges",
+        ),
+        ("--text en=bad.txt --simplify gone.tsv --out v", 2, "--simplify"),
+        ("--out v", 2, "--text LANG=FILE"),
+        ("--text en --out v", 2, "LANG=FILE"),
+        ("--kind wordpiece --text en=fr.txt --out v", 2, "--subwords"),
+        ("--text e/n=gone.txt --out v", 2, "not a valid name for a language"),
+        ("--text en=- --text fr=- --out v", 2, "standard input can be one text only"),
+        // With a remedy that fits.
+        ("--text en=gone.txt --out v", 1, "gone.txt: no such file"),
+        ("--text en=cut.zst --out v", 1, "cut short or damaged"),
+        ("--text en=. --out v", 1, ".: is a folder"),
+        ("--text en=bad.txt --out v", 1, "bad.txt:2: not UTF-8 at byte 5"),
+        ("--text en=bad.txt --out v", 1, "give --tolerant"),
+        ("--text en=fr.txt --longest-line 5 --out v", 1, "raise `longest_line`"),
+    ] {
+        refused(folder, &format!("vocab train {flags}"), code, reason);
+    }
     assert!(!folder.join("v").exists());
+    let bad = "vocab train --text en=bad.txt --out v";
     let tolerated = done(folder, &format!("{bad} --tolerant --merges 9"));
     assert_eq!(tolerated["languages"][0]["report"]["skipped"]["invalid"], 1);
-    refused(folder, &bad, 2, "exists; name another output, or give --force");
     done(folder, &format!("{bad} --tolerant --merges 9 --force"));
-    let prepare = "corpus prepare --vocab v --out c --text";
-    refused(folder, &format!("{prepare} fr=fr.txt"), 2, "no language `fr`");
-    refused(folder, &format!("{prepare} en=b.en.txt --dev 9"), 2, "dev = 9 and");
-    refused(folder, "vocab stats nowhere", 1, "nowhere/vocabulary.json");
-    refused(folder, "vocab stats v --limit 3", 2, "--limit has no effect");
-    let twice = "vocab train --text en=- --text fr=- --out w";
-    refused(folder, &twice, 2, "standard input can be one text only");
+    for (line, code, reason) in [
+        (bad, 2, "exists; name another output, or give --force"),
+        ("corpus prepare --vocab v --out c --text fr=fr.txt", 2, "no language `fr`"),
+        ("corpus prepare --vocab v --out c --text en=b.en.txt --dev 9", 2, "dev = 9 and"),
+        ("vocab stats v --limit 3", 2, "--limit has no effect"),
+    ] {
+        refused(folder, line, code, reason);
+    }
+    // A cause is printed once.
+    let errors = refused(folder, "vocab stats nowhere", 1, "nowhere/vocabulary.json");
+    assert_eq!(errors.matches("os error 2").count(), 1, "{errors}");
 }
 
 #[test]
 fn paraphrases_are_found_in_parallel_text() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let text =
         "Hi!\tSalut\nHello.\tSalut\nIt rains.\tIl pleut\nIt's raining.\tIl pleut\nYes\tOui\n";
     std::fs::write(folder.join("bitext.tsv"), text).unwrap();
@@ -171,8 +159,7 @@ fn paraphrases_are_found_in_parallel_text() {
 /// From text to an altered language whose subwords are its own, parallel to the original.
 #[test]
 fn an_altered_language_shares_no_subword_and_is_parallel() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let flags =
         "corpus alter --text en=*.en.txt --out xx.txt --original en.txt --dictionary xx-en.txt";
     let made = done(folder, &flags);

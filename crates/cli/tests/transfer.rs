@@ -6,13 +6,11 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::thread::sleep;
-use std::time::Duration;
 
 use arrays::npy::{self, Precision};
 use serde_json::Value;
 
-use crate::common::{Shared, done, ran, refused, started};
+use crate::common::{Shared, done, ran, refused};
 
 /// A folder with a small world and an encoder that was never trained.
 static MADE: LazyLock<Shared> = LazyLock::new(|| {
@@ -33,67 +31,12 @@ fn transfer(task: &str, out: &str, more: &str) -> String {
     format!("transfer --task {task} --quick --world world --out {out} {more}")
 }
 
-const GRID: &str = "--model run --lr 1e-3,2e-3 --epochs 2 --seeds 1,2 --limit 600 --train-layers 3-4 \
-        --shift-layer 2 --alpha 0,1";
-
-#[test]
-fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
-    if !terms::tests::slow() {
-        return;
-    }
-    let folder = MADE.path();
-    let whole = done(folder, &transfer("ner", "whole", GRID));
-    assert_eq!(whole["settings"].as_array().unwrap().len(), 4);
-    assert!(whole["results"][1]["half_width"].is_number(), "{whole}");
-
-    let begin = || started(folder, &transfer("ner", "broken", GRID));
-    let mut run = begin();
-    let mut kills = 0;
-    loop {
-        // A little later each time, so that every stretch of the run is hit once.
-        sleep(Duration::from_millis(5 + 60 * kills));
-        match run.try_wait().unwrap() {
-            Some(_) if kills > 0 => break,
-            // It ended before it could be killed.
-            Some(_) => {
-                fs::remove_dir_all(folder.join("broken")).unwrap();
-                run = begin();
-            }
-            None => (),
-        }
-        if !folder.join("broken/config.toml").exists() {
-            continue;
-        }
-        run.kill().unwrap();
-        run.wait().unwrap();
-        kills += 1;
-        // Settings may be trained side by side, or one by one, at any time.
-        let jobs = ["1", "3"][kills as usize % 2];
-        run = started(folder, &format!("transfer --resume --out broken --jobs {jobs}"));
-    }
-    assert!(run.wait().unwrap().success(), "{kills} kills");
-    let same = |file: &str| {
-        let read = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
-        assert!(read("whole") == read("broken"), "{file} after {kills} kills");
-    };
-    for file in ["results.json", "metrics.jsonl", "model.safetensors", "config.toml"] {
-        same(file);
-    }
-    same("predictions/qaa.panx-test-qaa.tsv");
-    same("predictions/qab.panx-test-qab.tsv");
-    same("predictions/qab.shifted.panx-test-qab.tsv");
-    let threads = format!("{GRID} --threads 1");
-    done(folder, &transfer("ner", "alone", &threads));
-    let results = |run: &str| fs::read(folder.join(run).join("results.json")).unwrap();
-    assert!(results("alone") == results("whole"), "the same on one thread");
-}
-
-/// Which settings are trained at the same time, and which of them is done first, changes no file.
+/// Which settings are trained at the same time, which of them is done first, and on how many threads, changes no file.
 #[test]
 fn settings_side_by_side_are_settings_one_by_one() {
     let folder = MADE.path();
     let few = "--model run --lr 1e-3,2e-3,5e-3 --batch 8,32 --epochs 2 --limit 300";
-    let one = done(folder, &transfer("nli", "one", &format!("{few} --jobs 1")));
+    let one = done(folder, &transfer("nli", "one", &format!("{few} --jobs 1 --threads 1")));
     let many = done(folder, &transfer("nli", "many", &format!("{few} --jobs 4 --threads 4")));
     assert_eq!(one["settings"].as_array().unwrap().len(), 6);
     for key in ["best", "dev", "results", "scores", "settings", "parameters"] {
@@ -160,6 +103,8 @@ fn a_run_is_resumed_with_the_same_inputs_or_not_at_all() {
     let whole = done(folder, &format!("transfer --task=ner --out=own {sets} {flags}"));
     let resume = "transfer --resume --out own";
 
+    let other = format!("{resume} --clip 0.5");
+    refused(folder, &other, 2, "was begun with other settings: clip (0.5, not 1.0)");
     // One that is done stays as it is.
     let (summary, results) = (read("own/summary.json"), read("own/results.json"));
     assert_eq!(done(folder, &resume), whole);
@@ -238,19 +183,6 @@ fn parts_of_speech_and_sentence_labels_transfer() {
             let files = format!("score --task {task} --gold {gold} --predicted {predicted}");
             assert_eq!(done(folder, &files), whole["scores"][language], "{task} {language}");
         }
-
-        // As after a kill between the two settings, and with the same command once more.
-        let results = folder.join(task).join("results.json");
-        let text = fs::read(&results).unwrap();
-        let mut settings: Vec<Value> = serde_json::from_slice(&text).unwrap();
-        settings.pop();
-        fs::write(&results, serde_json::to_vec(&settings).unwrap()).unwrap();
-        fs::remove_file(folder.join(task).join("summary.json")).unwrap();
-        let resume = format!("{flags} --resume");
-        let other = format!("{resume} --clip 0.5");
-        refused(folder, &other, 2, "was begun with other settings: clip (0.5, not 1.0)");
-        assert_eq!(done(folder, &resume)["results"], whole["results"]);
-        assert!(fs::read(&results).unwrap() == text);
     }
 }
 

@@ -6,19 +6,16 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
-use tempfile::TempDir;
-
-use crate::common::{command, done, reading, refused};
+use crate::common::{Folder, command, done, reading, refused};
 
 /// Sentences about cats and about numbers, in two languages.
-fn place() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn place() -> Folder {
+    let folder = Folder::new();
     let english = "the cat eats the fish\none and two are three\nthe dog sees the cat\n";
     let french = "le chat mange le poisson\nun et deux font trois\nle chien voit le chat\n";
-    fs::write(folder.path().join("en.txt"), english.repeat(300)).unwrap();
-    fs::write(folder.path().join("fr.txt"), french.repeat(300)).unwrap();
+    fs::write(folder.join("en.txt"), english.repeat(300)).unwrap();
+    fs::write(folder.join("fr.txt"), french.repeat(300)).unwrap();
     folder
 }
 
@@ -30,8 +27,7 @@ fn train(kind: &str, flags: &str) -> String {
 
 #[test]
 fn both_kinds_learn_from_two_languages_together() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     // Every word of so small a vocabulary is frequent, so none is left out.
     let all = ["--subsample 0", ""];
     for ((kind, out), all) in [("word2vec", "w.vec"), ("glove", "g.vec")].into_iter().zip(all) {
@@ -54,8 +50,7 @@ fn both_kinds_learn_from_two_languages_together() {
 
 #[test]
 fn words_are_a_vocabularys_subwords() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     done(folder, &format!("vocab train --merges 30 --out joint {TEXTS}"));
     let flags = "--tokenizer joint --dim 8 --epochs 1 --out p.vec";
     let printed = done(folder, &train("word2vec", flags));
@@ -68,8 +63,7 @@ fn words_are_a_vocabularys_subwords() {
 /// than it at `tiny`, where Liu et al.'s 20 tokens would cut none.
 #[test]
 fn sentences_are_cut_as_the_runs_inputs_were() {
-    let place = crate::common::with_world();
-    let folder = place.path();
+    let folder: &Path = &crate::common::with_world();
     for preset in ["default", "window-20"] {
         let run = format!("pretrain --preset {preset} --world world --out {preset}");
         done(folder, &format!("{run} --steps 2 --text.dev 50"));
@@ -93,8 +87,7 @@ fn sentences_are_cut_as_the_runs_inputs_were() {
 
 #[test]
 fn words_are_those_of_an_encoders_run() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let few = "--set nli={train=3,dev=3,test=3} --set ner.train=9 --set treebank.train=9 --set tatoeba=40";
     let world = "world generate --out world --sentences 3000";
     done(folder, &format!("{world} {few}"));
@@ -138,65 +131,43 @@ fn words_are_those_of_an_encoders_run() {
     refused(folder, "vectors glove --model world --out o.vec", 1, "vocabulary");
 }
 
-/// Words and vectors of a file, and the words nearest to one by cosine.
-struct Table {
-    words: Vec<String>,
-    rows: Vec<Vec<f32>>,
-}
-
-impl Table {
-    fn read(path: &Path) -> Self {
-        let text = fs::read_to_string(path).unwrap();
-        let (mut words, mut rows) = (Vec::new(), Vec::new());
-        for line in text.lines().skip(1) {
-            let mut parts = line.split(' ');
-            words.push(parts.next().unwrap().to_owned());
-            let row: Vec<f32> = parts.map(|part| part.parse().unwrap()).collect();
-            let norm = row.iter().map(|x| x * x).sum::<f32>().sqrt();
-            rows.push(row.iter().map(|x| x / norm).collect());
-        }
-        Self { words, rows }
-    }
-
-    fn nearest(&self, word: &str, count: usize) -> Vec<&str> {
-        let own = self.words.iter().position(|other| other == word).unwrap();
-        let likeness = |row: &Vec<f32>| row.iter().zip(&self.rows[own]).map(|(a, b)| a * b).sum();
-        let mut by_likeness: Vec<(f32, usize)> =
-            self.rows.iter().map(likeness).zip(0..).filter(|&(_, other)| other != own).collect();
-        by_likeness.sort_by(|a, b| b.0.total_cmp(&a.0));
-        by_likeness[..count].iter().map(|&(_, other)| self.words[other].as_str()).collect()
-    }
-}
-
 /// On real English, words lie beside their like, and with n-grams beside their other forms.
 #[test]
 fn neighbours_in_real_text_make_sense() {
     let Some(data) = terms::tests::real_data() else { return };
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let text = format!("en={}", Path::new(&data).join("text/en.tatoeba.txt.zst").display());
     let learn = |kind: &str, flags: &str, out: &str| {
         let common = format!("vectors {kind} --text {text} --lowercase --sample-size 200000");
         done(folder, &format!("{common} --dim 64 --out {out} {flags}"));
-        Table::read(&folder.join(out))
+    };
+    let nearest = |vectors: &str, word: &str, count: usize| -> Vec<String> {
+        let near = format!("neighbours --vectors en={vectors} --lang en --top {count} {word}");
+        let near = done(folder, &near);
+        let near = near["queries"][0]["layers"][0]["languages"][0]["neighbors"].as_array();
+        near.unwrap().iter().map(|one| one["text"].as_str().unwrap().to_owned()).collect()
     };
     let groups = [
         ("monday", vec!["tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]),
         ("three", vec!["two", "four", "five", "six", "seven", "several"]),
         ("france", vec!["italy", "germany", "spain", "england", "europe", "paris"]),
     ];
-    let tables = [learn("word2vec", "", "w.vec"), learn("glove", "--epochs 15", "g.vec")];
-    for table in &tables {
-        for (word, like) in &groups {
-            let nearest = table.nearest(word, 10);
-            let found = nearest.iter().filter(|other| like.contains(*other)).count();
-            assert!(found >= 2, "beside {word}: {nearest:?}");
-        }
+    learn("word2vec", "", "w.vec");
+    learn("glove", "--epochs 15", "g.vec");
+    for (vectors, (word, like)) in
+        ["w.vec", "g.vec"].iter().flat_map(|v| groups.iter().map(move |g| (v, g)))
+    {
+        let nearest = nearest(vectors, word, 10);
+        let found = nearest.iter().filter(|other| like.contains(&other.as_str())).count();
+        assert!(found >= 2, "beside {word}: {nearest:?}");
     }
-    let forms = learn("word2vec", "--ngrams 3-6", "f.vec");
+    learn("word2vec", "--ngrams 3-6", "f.vec");
     for (word, other) in [("teachers", "teacher"), ("quickly", "quick")] {
-        let (with, without) = (forms.nearest(word, 20), tables[0].nearest(word, 20));
-        assert!(with.contains(&other), "beside {word}: {with:?} (without n-grams {without:?})");
+        let (with, without) = (nearest("f.vec", word, 20), nearest("w.vec", word, 20));
+        assert!(
+            with.iter().any(|one| one == other),
+            "beside {word}: {with:?} (without n-grams {without:?})"
+        );
     }
 }
 
@@ -207,23 +178,21 @@ fn a_sample_larger_than_the_text_is_refused() {
     let sample = |size: &'static str| {
         train("word2vec", &format!("--dim 8 --sample-size {size} --out s.vec"))
     };
-    refused(
-        place.path(),
-        &sample("901"),
-        2,
-        "a sample of 901 sentences is asked for, and `en` has 900",
-    );
-    done(place.path(), &sample("900"));
+    refused(&place, &sample("901"), 2, "a sample of 901 sentences is asked for, and `en` has 900");
+    done(&place, &sample("900"));
 }
 
 /// Steps so wide that the loss only grows are told, and nothing is written.
 #[test]
 fn vectors_that_did_not_learn_are_not_written() {
     let place = place();
+    fs::write(place.join("killed.vec.state"), "of a run that was killed").unwrap();
+    let begun = train("word2vec", "--dim 8 --out killed.vec");
+    refused(&place, &begun, 2, "is of an unfinished run");
     for (kind, lr) in [("glove", "100"), ("word2vec", "1e30")] {
         let flags = format!("--dim 8 --epochs 2 --lr {lr} --out g.vec");
-        refused(place.path(), &train(kind, &flags), 2, "lower lr, the learning rate");
-        assert!(!place.path().join("g.vec").exists());
+        refused(&place, &train(kind, &flags), 2, "lower lr, the learning rate");
+        assert!(!place.join("g.vec").exists());
     }
 }
 
@@ -232,14 +201,13 @@ fn every_variant_of_word2vec_runs() {
     let place = place();
     for (number, flags) in ["--cbow", "--ngrams 2-3", "--tokenizer whitespace"].iter().enumerate() {
         let out = format!("{number}.bin");
-        done(place.path(), &train("word2vec", &format!("--dim 8 --epochs 1 --out {out} {flags}")));
+        done(&place, &train("word2vec", &format!("--dim 8 --epochs 1 --out {out} {flags}")));
     }
 }
 
 #[test]
 fn words_that_the_text_lacks_are_made_of_their_n_grams() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     fs::write(folder.join("also.txt"), "cats\nchats\n\ncat\nxyz\n").unwrap();
     let flags = "--ngrams 2-4 --dim 8 --also also.txt --out n.vec";
     let learned = done(folder, &train("word2vec", &format!("{flags} --format vec")));
@@ -258,8 +226,7 @@ fn words_that_the_text_lacks_are_made_of_their_n_grams() {
 
 #[test]
 fn formats_are_converted_there_and_back() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     fs::write(folder.join("a.vec"), "2 2\nthe 0.5 -1\ncat 2 3e-5\n").unwrap();
     let mut from = "a.vec".to_owned();
     for to in ["b.bin", "c.glove", "d.npy", "e.vec"] {
@@ -294,42 +261,10 @@ fn formats_are_converted_there_and_back() {
     refused(folder, &pickle, 1, "a.kv: is a Python pickle, such as gensim's");
 }
 
-#[test]
-fn a_killed_run_goes_on_to_the_same_bytes() {
-    let place = place();
-    let folder = place.path();
-    let flags = |out| train("word2vec", &format!("--dim 64 --epochs 30 --out {out}"));
-    done(folder, &flags("unbroken.vec"));
-    let (state, out) = (folder.join("killed.vec.state"), folder.join("killed.vec"));
-    // One that ends before it can be killed is begun again.
-    let killed = (0..20).any(|_| {
-        let mut run = command(folder, &flags("killed.vec")).stderr(Stdio::null()).spawn().unwrap();
-        while !state.exists() && run.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        run.kill().unwrap();
-        run.wait().unwrap();
-        let ended = fs::remove_file(&out).is_ok();
-        state.exists() && !ended
-    });
-    assert!(killed, "every run ended before it could be killed");
-    refused(folder, &flags("killed.vec"), 2, "is of an unfinished run");
-    done(folder, &format!("{} --resume", flags("killed.vec")));
-    let read = |name| fs::read(folder.join(name)).unwrap();
-    assert!(read("killed.vec") == read("unbroken.vec"));
-    assert!(!folder.join("killed.vec.state").exists());
-    // Killed before its first epoch was saved, or after its last, it can be resumed as well.
-    fs::remove_file(&out).unwrap();
-    done(folder, &format!("{} --resume", flags("killed.vec")));
-    assert!(read("killed.vec") == read("unbroken.vec"));
-    refused(folder, &format!("{} --resume", flags("killed.vec")), 2, "killed.vec: exists");
-}
-
 #[cfg(unix)]
 #[test]
 fn devices_and_pipes_are_written_into() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     fs::write(folder.join("a.vec"), "1 2\na 0.5 0.25\n").unwrap();
     let convert = |out| format!("vectors convert a.vec --to text --out {out}");
     for out in ["-", "/dev/stdout"] {
@@ -350,18 +285,19 @@ fn devices_and_pipes_are_written_into() {
 
 #[test]
 fn what_makes_no_sense_is_refused_with_a_reason() {
-    let place = place();
-    let folder = place.path();
-    let w = |flags: &str| train("word2vec", &format!("{flags} --out o.vec"));
-    refused(folder, &w("--window 0"), 2, "window is a number of words");
-    refused(folder, &w("--dim 0"), 2, "dim is a number");
-    refused(folder, &w("--min-count 9999"), 2, "the vocabulary is empty");
-    refused(folder, &w("--lowercase --tokenizer joint"), 2, "a vocabulary itself decides");
-    refused(folder, &w("--ngrams x"), 2, "such as 3-6");
-    refused(folder, &w("--tokenizer nowhere"), 1, "nowhere");
+    let folder: &Path = &place();
+    for (kind, flags, code, reason) in [
+        ("word2vec", "--window 0", 2, "window is a number of words"),
+        ("word2vec", "--dim 0", 2, "dim is a number"),
+        ("word2vec", "--min-count 9999", 2, "the vocabulary is empty"),
+        ("word2vec", "--lowercase --tokenizer joint", 2, "a vocabulary itself decides"),
+        ("word2vec", "--ngrams x", 2, "such as 3-6"),
+        ("word2vec", "--tokenizer nowhere", 1, "nowhere"),
+        ("glove", "--window 0", 2, "window is a number of words"),
+    ] {
+        refused(folder, &train(kind, &format!("{flags} --out o.vec")), code, reason);
+    }
     refused(folder, "vectors word2vec --out o.vec", 2, "no text");
-    let glove = train("glove", "--window 0 --out o.vec");
-    refused(folder, &glove, 2, "window is a number of words");
     fs::write(folder.join("one.txt"), "word word word word word\n".repeat(9)).unwrap();
     for kind in ["word2vec", "glove"] {
         let one = format!("vectors {kind} --text en=one.txt --out o.vec");

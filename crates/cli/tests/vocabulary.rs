@@ -7,17 +7,16 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{done, json, refused};
+use crate::common::{Folder, done, json, refused};
 
 const TEXTS: &str = "--text en=en.txt --text zh=zh.txt";
 
 /// A folder with English of capitals and accents, traditional Chinese, and a table to simplify it by.
-fn place() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn place() -> Folder {
+    let folder = Folder::new();
     let lines = |line: fn(u32) -> String| (0..300).map(line).collect::<String>();
-    let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+    let write = |name: &str, text: String| fs::write(folder.join(name), text).unwrap();
     write("en.txt", lines(|n| format!("Mr. Smith didn't see Anna {n}. The café, you know!\n")));
     write("zh.txt", lines(|n| format!("我來到中國北京 {n}。今天天氣很好！\n")));
     write("table.tsv", "國\t国\n來\t来\n".to_owned());
@@ -59,8 +58,7 @@ const SHORT: &str = "--steps 2 --adam.schedule.total 4 --text.dev 20";
 /// A run reads the very tokens that `corpus prepare` makes of its text, in every way of preparing it.
 #[test]
 fn text_is_prepared_as_the_vocabulary_says() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     for (name, flags) in [
         ("bert", "--kind wordpiece --subwords pieces.txt"),
         ("small", "--merges 60 --lowercase --strip-accents --simplify table.tsv"),
@@ -88,8 +86,7 @@ fn text_is_prepared_as_the_vocabulary_says() {
 /// with the folder that `vocab train` makes of it.
 #[test]
 fn a_list_of_subwords_is_a_vocabulary() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let train = "vocab train --kind wordpiece --subwords pieces.txt --out v";
     done(folder, &format!("{train} {TEXTS}"));
     let digests = |vocabulary: &str, run: &str, flags: &str| {
@@ -120,8 +117,7 @@ fn a_list_of_subwords_is_a_vocabulary() {
 /// Text of another domain is as much as there is of the first: a sample of one language alone.
 #[test]
 fn each_language_may_have_a_sample_of_its_own() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let begin = format!("pretrain --vocabulary.merges 60 {TEXTS} {SHORT}");
     let sizes = |run: &str, flags: &str| {
         done(folder, &format!("{begin} --out {run} {flags}"));
@@ -148,8 +144,7 @@ fn each_language_may_have_a_sample_of_its_own() {
 /// A run that is given its vocabulary and its tokenised text is the run that makes both itself.
 #[test]
 fn text_that_was_prepared_beforehand_changes_nothing() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let short = "--steps 2 --text.dev 20 --seed 5";
     let kind = "--vocabulary.kind union --vocabulary.merges 40";
     done(folder, &format!("pretrain --out own {TEXTS} {short} {kind}"));
@@ -192,8 +187,7 @@ fn text_that_was_prepared_beforehand_changes_nothing() {
 /// The run's folder has its vocabulary, so that all that is made of a run can do without the first one.
 #[test]
 fn a_run_with_word_pieces_goes_on_and_is_used_like_any() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let sizes = "--set nli={train=3,dev=3,test=3} --set ner={train=60,dev=20,test=20} \
                  --set tatoeba=20 --set treebank.train=9 --set parallel.train=9";
     done(folder, &format!("world generate --out world --sentences 1500 {sizes}"));
@@ -218,8 +212,7 @@ fn a_run_with_word_pieces_goes_on_and_is_used_like_any() {
 
 #[test]
 fn keys_that_contradict_the_vocabulary_are_refused_by_name() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let train = "vocab train --merges 60 --lowercase --simplify table.tsv";
     done(folder, &format!("{train} {TEXTS} --out v"));
     fs::write(folder.join("other.tsv"), "國\t国\n").unwrap();
@@ -241,8 +234,7 @@ fn keys_that_contradict_the_vocabulary_are_refused_by_name() {
 
 #[test]
 fn a_run_that_learns_its_vocabulary_prepares_text_by_its_keys() {
-    let place = place();
-    let folder = place.path();
+    let folder: &Path = &place();
     let begin = format!("pretrain --out r --vocabulary.merges 60 {TEXTS} {SHORT}");
     for (flags, reason) in [
         ("--text.words raw", "text.words: nothing to learn from raw text"),
@@ -278,8 +270,7 @@ fn a_run_that_learns_its_vocabulary_prepares_text_by_its_keys() {
 #[test]
 fn the_pieces_of_multilingual_bert_are_trained_on_real_text() {
     let Some(data) = terms::tests::real_data() else { return };
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let real = |file: &str| fs::canonicalize(&data).unwrap().join(file).display().to_string();
     let texts = ["en", "zh"]
         .map(|name| format!("{name}={}", real(&format!("text/{name}.tatoeba.txt.zst"))));
@@ -311,15 +302,15 @@ fn the_pieces_of_multilingual_bert_are_trained_on_real_text() {
 fn token_sets_of_xnli_are_those_of_the_paper() {
     let Some(data) = terms::tests::real_data() else { return };
     let data = fs::canonicalize(&data).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let file = |name: &str| data.join(name).display().to_string();
     let texts = ["en", "de", "fr", "zh"]
         .map(|code| format!("--text {code}={} ", file(&format!("xnli/test-{code}.tsv"))))
         .concat();
     let subwords = file("vocab/mbert_cased_vocab.txt");
     let train = format!("vocab train --kind wordpiece --subwords {subwords} --out v");
-    done(folder.path(), &format!("{train} {texts} --lines --columns 1,2"));
-    let stats = done(folder.path(), "vocab stats v");
+    done(&folder, &format!("{train} {texts} --lines --columns 1,2"));
+    let stats = done(&folder, "vocab stats v");
     let numbers = |list: &str, key: &str| -> Vec<u64> {
         stats[list].as_array().unwrap().iter().map(|one| one[key].as_u64().unwrap()).collect()
     };

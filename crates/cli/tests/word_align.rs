@@ -3,7 +3,9 @@
 
 mod common;
 
-use crate::common::{done, ran, refused};
+use std::path::Path;
+
+use crate::common::{Folder, done, ran, refused};
 
 const PAIRS: &str = "the house ||| la maison
 the blue house ||| la maison bleue
@@ -15,8 +17,7 @@ a house ||| une maison
 
 /// The alignment error on 5,000 sentence pairs of an invented world.
 fn error_rate(flags: &str) -> f64 {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let small = "world generate --out w --sentences 100 --set parallel.train=5000";
     done(folder, &format!("{small} --set nli={{train=0,dev=0,test=0}} --set tatoeba=50 {flags}"));
     let aligned = done(folder, "word-align -p qaa-qab=w/bitext/bitext.qaa-qab.tsv --out links.txt");
@@ -37,8 +38,7 @@ fn the_links_of_invented_languages_are_found() {
 
 #[test]
 fn every_form_of_input_gives_the_same_links() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let put = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
     let side = |take: fn((&str, &str)) -> String| -> String {
         PAIRS.lines().map(|line| take(line.split_once(" ||| ").unwrap()) + "\n").collect()
@@ -66,8 +66,7 @@ fn every_form_of_input_gives_the_same_links() {
 
 #[test]
 fn everything_that_can_be_asked_for_is_written() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     std::fs::write(folder.join("pairs"), PAIRS.to_uppercase()).unwrap();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let files = "--forward f --reverse r --posteriors p --scores s --save m";
@@ -116,8 +115,7 @@ fn everything_that_can_be_asked_for_is_written() {
 
 #[test]
 fn bad_input_is_refused_by_name() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     put("pairs", "a ||| b\nc d\n");
     put("one", "1\n2\n3\n");
@@ -163,8 +161,7 @@ fn encoder() -> std::path::PathBuf {
 
 #[test]
 fn an_encoder_links_words_by_its_hidden_states() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path();
+    let folder: &Path = &Folder::new();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let model = encoder();
     let model = model.to_str().unwrap();

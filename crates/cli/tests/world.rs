@@ -4,9 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use tempfile::TempDir;
-
-use crate::common::{command, done, ran, refused};
+use crate::common::{Folder, command, done, ran, refused};
 
 const SMALL: &str = "--sentences 500 --set nli={train=30,dev=3,test=3} --set ner.train=50 --set \
         treebank.train=50 --set parallel.train=50 --set tatoeba=20 --seed 7";
@@ -17,34 +15,34 @@ fn world(more: &str) -> String {
 
 #[test]
 fn a_world_is_written_and_reported() {
-    let folder = TempDir::new().unwrap();
-    let report = done(folder.path(), &world("--languages 3 --distance 0.3,0.9"));
+    let folder = Folder::new();
+    let report = done(&folder, &world("--languages 3 --distance 0.3,0.9"));
     assert_eq!(report["seed"], 7);
     assert_eq!(report["sentences"], 1500);
     assert_eq!(report["languages"][2]["script"], "cyrillic");
     for file in report["files"].as_array().unwrap() {
-        assert!(folder.path().join("w").join(file["path"].as_str().unwrap()).is_file());
+        assert!(folder.join("w").join(file["path"].as_str().unwrap()).is_file());
     }
-    refused(folder.path(), &world(""), 2, "--force");
-    done(folder.path(), &world("--force"));
+    refused(&folder, &world(""), 2, "--force");
+    done(&folder, &world("--force"));
 }
 
 #[test]
 fn the_saved_configuration_makes_the_same_world() {
-    let folder = TempDir::new().unwrap();
-    done(folder.path(), &world("--distance 0.5 --domain-shift 0.5"));
-    done(folder.path(), "world generate --out copy --config w/world.toml");
-    let read = |path: &str| std::fs::read(folder.path().join(path)).unwrap();
+    let folder = Folder::new();
+    done(&folder, &world("--distance 0.5 --domain-shift 0.5"));
+    done(&folder, "world generate --out copy --config w/world.toml");
+    let read = |path: &str| std::fs::read(folder.join(path)).unwrap();
     assert_eq!(read("w/manifest.json"), read("copy/manifest.json"));
-    assert!(folder.path().join("w/text/qab.other.txt").is_file());
+    assert!(folder.join("w/text/qab.other.txt").is_file());
 }
 
 #[test]
 fn what_makes_no_sense_or_cannot_be_done_is_refused_by_name() {
-    let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join("bad.toml"), "seed = 1\nsentance = 5\n").unwrap();
-    std::fs::write(folder.path().join("latin1.toml"), b"# caf\xe9\n").unwrap();
-    std::fs::write(folder.path().join("file"), "").unwrap();
+    let folder = Folder::new();
+    std::fs::write(folder.join("bad.toml"), "seed = 1\nsentance = 5\n").unwrap();
+    std::fs::write(folder.join("latin1.toml"), b"# caf\xe9\n").unwrap();
+    std::fs::write(folder.join("file"), "").unwrap();
     for (flags, code, says) in [
         ("--anchors 1.5", 2, "language.1.anchors: 1.5 is out of range; use 0 to 1"),
         ("--distance 0.1,0.2,0.3", 2, "3 values for 1 languages"),
@@ -59,21 +57,21 @@ fn what_makes_no_sense_or_cannot_be_done_is_refused_by_name() {
         ("--set treebank.parallel=100000001", 2, "treebank.parallel"),
         ("--config absent.toml", 1, "absent.toml: cannot read"),
     ] {
-        refused(folder.path(), &world(flags), code, says);
-        assert!(!folder.path().join("w").exists(), "{flags}");
+        refused(&folder, &world(flags), code, says);
+        assert!(!folder.join("w").exists(), "{flags}");
     }
-    refused(folder.path(), "world generate --out file/w", 1, "file");
+    refused(&folder, "world generate --out file/w", 1, "file");
 }
 
 #[test]
 fn sets_of_no_size_are_left_out() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let none = "--set tatoeba=0 --set nli={train=0,dev=3,test=3}";
     let more = "--set ner={train=0,dev=0,test=0} --set dictionary_test=0.0";
-    let report = done(folder.path(), &world(&format!("{none} {more}")));
+    let report = done(&folder, &world(&format!("{none} {more}")));
     let files = report["files"].as_array().unwrap();
     assert!(files.iter().all(|file| file["bytes"].as_u64().unwrap() > 0));
-    let world = folder.path().join("w");
+    let world = folder.join("w");
     assert!(!world.join("tatoeba").exists() && !world.join("ner").exists());
     assert!(!world.join("xnli/train-qaa.tsv").exists());
     assert!(world.join("xnli/dev-qaa.tsv").is_file());
@@ -91,11 +89,11 @@ fn a_result_that_cannot_be_printed_is_an_error() {
 
 #[test]
 fn sentences_are_shown_word_by_word() {
-    let folder = TempDir::new().unwrap();
-    let [shown, _] = ran(folder.path(), "world show --count 2 --verb sov --script han");
+    let folder = Folder::new();
+    let [shown, _] = ran(&folder, "world show --count 2 --verb sov --script han");
     // Two sentences, two languages, three rows each, and an empty line between the sentences.
     assert_eq!(shown.lines().count(), 13, "{shown}");
     assert!(shown.contains("qab") && shown.contains("nsubj:"));
-    let shown = done(folder.path(), "world show --count 2");
+    let shown = done(&folder, "world show --count 2");
     assert_eq!(shown["sentences"].as_array().map(Vec::len), Some(4));
 }

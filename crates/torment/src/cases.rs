@@ -299,33 +299,43 @@ impl Bench<'_> {
 const PRECIOUS: &[u8] = b"precious";
 
 /// Names of what is unfinished: of this release, of older ones, of libraries and of other programs.
-const UNFINISHED: [&str; 8] = [
+const UNFINISHED: [&str; 12] = [
     ".replaced-abcdef",
     ".tmpa1B2c3",
+    ".unfinished-0123456789abcdef-01234567",
     ".unfinished-abcdef",
     ".unfinished-abcdefghijkl",
+    "config.toml.partial",
     "iso.part",
     "iso.partial",
     "lease.node7",
+    "notes.md",
+    "result.partial",
     "state.damaged.safetensors",
 ];
 
 /// Names that are whole files of ours, elsewhere than where somebody puts them.
-const OWN: [&str; 7] = [
+const OWN: [&str; 11] = [
     "config.toml",
+    "corpus.json",
     "isogloss.b3",
     "lock",
+    "log",
     "manifest.json",
     "model.safetensors",
     "result.json",
+    "state.safetensors",
     "summary.json",
+    "vocabulary.json",
 ];
 
-/// Puts files of all these names into a folder, and into one in it.
+/// Puts files of all these names into a folder, and into two in it.
 fn plant(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let inner = folder.join("Downloads");
-    fs::create_dir_all(&inner).map_err(text)?;
-    let path = |name: &&str| [folder.join(name), inner.join(name)];
+    let [inner, unfinished] = ["Downloads", ".unfinished-ABCDEF"].map(|name| folder.join(name));
+    for folder in [&inner, &unfinished] {
+        fs::create_dir_all(folder).map_err(text)?;
+    }
+    let path = |name: &&str| [folder, &*inner, &*unfinished].map(|folder| folder.join(name));
     let own = OWN.iter().map(|name| inner.join(name));
     let paths: Vec<PathBuf> = UNFINISHED.iter().flat_map(path).chain(own).collect();
     paths.iter().try_for_each(|path| fs::write(path, PRECIOUS)).map_err(text)?;

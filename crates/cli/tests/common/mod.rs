@@ -4,11 +4,35 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// A folder that goes with its test, and is its path wherever one is wanted.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+}
+
+impl Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl AsRef<Path> for Folder {
+    fn as_ref(&self) -> &Path {
+        self
+    }
+}
 
 /// A folder for what the tests of one file share. Nothing drops a `static`, so it lies in the target
 /// folder, where the next run clears it; until this process ends it has no other user.
@@ -158,10 +182,10 @@ pub(crate) fn refused(
 }
 
 /// A folder with a small world in it.
-pub(crate) fn with_world() -> TempDir {
-    let folder = TempDir::new().unwrap();
+pub(crate) fn with_world() -> Folder {
+    let folder = Folder::new();
     let sizes = "--set nli={train=3,dev=3,test=3} --set ner.train=9 --set treebank.train=9 \
                  --set parallel.train=9 --set tatoeba=40";
-    ran(folder.path(), &format!("world generate --out world --sentences 3000 {sizes}"));
+    ran(&folder, &format!("world generate --out world --sentences 3000 {sizes}"));
     folder
 }
