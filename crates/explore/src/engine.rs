@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use geometry::cka::{CkaConfig, CkaResult, ComparedRows, compare};
 use geometry::neighbours::{LanguageNeighbours, NamedVectors, NeighboursResult, nearest};
 use geometry::predictions::{Prediction, RetrievalSpace};
-use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
-use geometry::search::{Measure, unwatched};
+use geometry::retrieval::{RowPairs, TranslatedRows, retrieve};
+use geometry::search::unwatched;
 use models::parallel::{ParallelSide, RowSelection, read_pair_some, read_some};
 use models::sentences::{EncodedPairs, encode_pairs, mean_vectors};
 use models::{ModelLocation, PretrainedModel, snapshots};
@@ -24,7 +24,7 @@ use text::{Corpus, LineRules, Selection, Subset, TextSource, TsvColumns};
 
 use crate::catalogue::RunEntry;
 use crate::error::{ApiFailure, ApiResult};
-use crate::space::Space;
+use crate::space::{Space, by_cosine};
 
 const OPEN: usize = 3;
 /// Candidates of a position whose probabilities are given.
@@ -210,14 +210,8 @@ impl ModelShelf {
         };
         let (source, target) = (one(0)?, one(1)?);
         let pairs = RowPairs::of_keys(&sides[0].lines, &sides[1].lines);
-        let search = RetrievalSearch {
-            measure: Measure::Cosine,
-            steps: Vec::new(),
-            device: (*device).clone(),
-            keep: 1,
-        };
         let rows = TranslatedRows { source: &source, target: &target, pairs: &pairs };
-        let output = device.run(|| retrieve(rows, None, &search))?;
+        let output = device.run(|| retrieve(rows, None, &by_cosine(device, 1)))?;
         let wanted = if center { RetrievalSpace::Centered } else { RetrievalSpace::Raw };
         let of_layer = &output.result.layers[0];
         let accuracy = if center { of_layer.centered } else { of_layer.raw };

@@ -209,27 +209,19 @@ impl Space {
                 let [a, b] = &encoded.stacks;
                 let keys = [0, 1].map(|side: usize| &encoded.sides[side].lines);
                 let pairs = RowPairs::of_keys(keys[0], keys[1]);
-                let search = RetrievalSearch {
-                    measure: Measure::Cosine,
-                    steps: Vec::new(),
-                    device: device.clone(),
-                    keep: 0,
-                };
                 let rows = TranslatedRows { source: a, target: b, pairs: &pairs };
-                let result = retrieve(rows, None, &search)?.result;
+                let result = retrieve(rows, None, &by_cosine(device, 0))?.result;
                 point.raw = result.layers.iter().map(|layer| layer.raw.mean).collect();
                 point.centered = result.layers.iter().map(|layer| layer.centered.mean).collect();
                 space.candidates = result.candidates[0];
-                let whole = |side: usize| (0..numbers.len()).map(move |layer| (side, layer));
-                let side = |side| {
-                    let layers = whole(side).map(|(side, layer)| encoded.stacks[side].whole(layer));
-                    layers.collect::<Result<Vec<Matrix>, _>>()
-                };
-                let matrices = vec![side(0)?, side(1)?];
+                let all =
+                    |stack: &Stack| (0..numbers.len()).map(|layer| stack.whole(layer)).collect();
+                let matrices: Result<Vec<Vec<Matrix>>, _> =
+                    encoded.stacks.iter().map(all).collect();
                 let lengths = |of: &Vec<u32>| of.iter().map(|&length| length as usize).collect();
                 space.lengths = encoded.lengths.iter().map(lengths).collect();
                 space.texts = encoded.sides.into_iter().map(|side| side.lines).collect();
-                matrices
+                matrices?
             }
             sides => {
                 let sides = sides.map_or_else(|sides| sides, Vec::from);
@@ -438,8 +430,7 @@ impl Space {
             return Err(ApiFailure::unknown("ranks are of translations of two languages"));
         };
         let pairs = RowPairs::of_keys(a, b);
-        let (measure, keep) = (Measure::Cosine, LAST_RANK.min(a.len()));
-        let search = RetrievalSearch { measure, steps: Vec::new(), device: device.clone(), keep };
+        let search = by_cosine(device, LAST_RANK.min(a.len()));
         let (mut steps, mut values) = (Vec::new(), Vec::new());
         for step in self.steps() {
             let Ok(sides) = self.layer_states(step, layer) else { continue };
@@ -510,6 +501,11 @@ fn upright(mut plane: PlaneProjection, before: &PlaneProjection) -> PlaneProject
         plane.groups.iter_mut().flatten().for_each(|point| point[1] = -point[1]);
     }
     plane
+}
+
+/// A search of translations, of each of which so many of the nearest are kept.
+pub(crate) fn by_cosine(device: &Device, keep: usize) -> RetrievalSearch {
+    RetrievalSearch { measure: Measure::Cosine, steps: Vec::new(), device: device.clone(), keep }
 }
 
 /// What each word means, by lines and their glosses.

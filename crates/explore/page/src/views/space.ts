@@ -14,6 +14,8 @@ const JOINED = 16;
 /** Sentences of a language that are listed of an area. */
 const LISTED = 40;
 const LENGTHS = 5;
+/** Up to so many points, ranks are asked for where a sentence is chosen; of more, where colours or an area show them. */
+const UNASKED = 4000;
 
 /** A cloud, what its points are of, and what was measured of them. */
 class Pane {
@@ -405,7 +407,8 @@ export function spaceView(goTo: (step: number) => void): View {
 
   /** Ranks, where something shows them. */
   const fetchRanks = () => {
-    const isShown = ["found", "rank", "hubness"].includes(state.colour) || lit().length > 0 || chosen() !== null;
+    const isCheap = (pane.data?.count ?? 0) <= UNASKED && (chosen() !== null || lit().length > 0);
+    const isShown = ["found", "rank", "hubness"].includes(state.colour) || area.length > 0 || isCheap;
     if (!isShown || state.kind === "words") return;
     for (const one of panesShown()) {
       const { run, ranks: before } = one;
