@@ -155,8 +155,8 @@ pub(crate) fn activation_name(activation: HiddenActivation) -> &'static str {
 const SAVE_ANEW: &str = "save the model anew with `save_pretrained`";
 
 /// What serves where a family is not known.
-const ARRAYS: &str = "save its vectors with transformers (`np.save(\"x.npy\", model(**inputs).last_hidden_state.mean(1))`) and \
-    give arrays to `retrieve --source --target`, `cka`, `similarity` or `mine`";
+const ARRAYS: &str = "save its states with transformers as `states.npy` and `sentences.jsonl` (ten lines, in the book under \"Use Hugging Face \
+    models\") and give that folder as the model to `retrieve`, `cka`, `similarity`, `neighbours`, `map`, `mine` or `word-align`";
 
 /// The keys of a `config.json`.
 pub(crate) struct ConfigKeys<'a> {

@@ -1,6 +1,7 @@
 //! A trained encoder, opened for use: its weights, its vocabulary, and the token ids of either.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use encoder::archive::{self, Archive};
 use encoder::{Batch, Encoder, EncoderConfig, SharingPlan, VocabularySize};
@@ -11,6 +12,8 @@ use text::{SentenceReader, Vocabulary};
 
 use crate::error::OpenError;
 use crate::location::ModelLocation;
+use crate::pooling::{Pooling, SentenceVectors};
+use crate::saved::{SavedStates, StateReader};
 use crate::token_ids::TokenIdMap;
 
 /// The file of a run that holds its best weights.
@@ -44,6 +47,12 @@ pub struct PretrainedModel {
     pub fingerprint: String,
     /// Whether it predicts masked tokens: a checkpoint from elsewhere may lack the head for that.
     pub has_mlm_head: bool,
+    /// Which vector stands for a sentence, where vectors of sentences are made.
+    pub sentence_vectors: SentenceVectors,
+    /// Its states, where they were computed elsewhere.
+    saved: Option<Arc<SavedStates>>,
+    /// Where it was read from.
+    source: PathBuf,
     token_ids: TokenIdMap,
 }
 
@@ -54,6 +63,7 @@ pub fn architecture(folder: &Path) -> Result<EncoderConfig, OpenError> {
             Ok(Archive::open(&weights)?.metadata::<WeightsMetadata>()?.encoder)
         }
         ModelLocation::HuggingFace(folder) => Ok(hub::architecture(&folder)?),
+        ModelLocation::States(folder) => Err(OpenError::StatesAlone(folder)),
     }
 }
 
@@ -83,8 +93,17 @@ impl From<hub::Checkpoint> for PretrainedModel {
     fn from(checkpoint: hub::Checkpoint) -> Self {
         let hub::Checkpoint { model, params, vocabulary, fingerprint, summary } = checkpoint;
         let token_ids = TokenIdMap::new(&vocabulary, &SharingPlan::none());
-        let has_mlm_head = summary.has_mlm_head;
-        Self { encoder: model, params, vocabulary, fingerprint, has_mlm_head, token_ids }
+        Self {
+            encoder: model,
+            params,
+            vocabulary,
+            fingerprint,
+            has_mlm_head: summary.has_mlm_head,
+            sentence_vectors: SentenceVectors::default(),
+            saved: None,
+            source: summary.folder,
+            token_ids,
+        }
     }
 }
 
@@ -94,6 +113,7 @@ impl PretrainedModel {
         match ModelLocation::find(name)? {
             ModelLocation::Run { folder, weights } => Self::open_run(&folder, &weights, device),
             ModelLocation::HuggingFace(folder) => Ok(hub::open(&folder, device)?.into()),
+            ModelLocation::States(folder) => Err(OpenError::StatesAlone(folder)),
         }
     }
 
@@ -125,7 +145,94 @@ impl PretrainedModel {
         check_rows(path, encoder.config(), &token_ids.entries(&vocabulary))?;
         let fingerprint = archive.digest().to_owned();
         let has_mlm_head = metadata.has_mlm_head;
-        Ok(Self { encoder, params, vocabulary, fingerprint, has_mlm_head, token_ids })
+        Ok(Self {
+            encoder,
+            params,
+            vocabulary,
+            fingerprint,
+            has_mlm_head,
+            sentence_vectors: SentenceVectors::default(),
+            saved: None,
+            source: folder.to_owned(),
+            token_ids,
+        })
+    }
+
+    /// States that were computed elsewhere, behind an encoder that is never run.
+    pub(crate) fn of_saved(
+        encoder: Encoder,
+        params: Params,
+        vocabulary: Vocabulary,
+        saved: SavedStates,
+    ) -> Self {
+        let token_ids = TokenIdMap::new(&vocabulary, &SharingPlan::none());
+        Self {
+            encoder,
+            params,
+            vocabulary,
+            fingerprint: saved.fingerprint().to_owned(),
+            has_mlm_head: false,
+            sentence_vectors: SentenceVectors::default(),
+            source: saved.folder().to_owned(),
+            saved: Some(Arc::new(saved)),
+            token_ids,
+        }
+    }
+
+    /// Has sentences read, and their vectors made, in another way: as its own files of sentence-transformers say where no
+    /// pooling is given. A prompt, or the name of one of the model's, is put before every sentence.
+    ///
+    /// # Errors
+    /// Where the model does not say how, or does something that is not known here.
+    pub fn set_sentence_vectors(
+        &mut self,
+        pooling: Option<Pooling>,
+        prompt: Option<&str>,
+    ) -> crate::Result<()> {
+        if self.saved.is_some() && (prompt.is_some() || pooling.is_none()) {
+            let reason = "holds states that were computed before";
+            let remedy =
+                "compute them with the prompt, and pool them by mean, first, last or weighted";
+            return Err(crate::Error::input(self.source.display(), reason, remedy));
+        }
+        let Some(pooling) = pooling else {
+            let Some(modules) = hub::sentence_modules(&self.source)? else {
+                let remedy = "take another --pool";
+                let reason =
+                    "does not say how vectors of sentences are made (it has no modules.json)";
+                return Err(crate::Error::input(self.source.display(), reason, remedy));
+            };
+            let prompt = modules.prompt(prompt);
+            let mut skipped = 0;
+            if let Some(language) = self
+                .vocabulary
+                .languages()
+                .next()
+                .filter(|_| !prompt.is_empty() && !modules.include_prompt)
+            {
+                let mut reader = self.reader(language)?;
+                let end = usize::from(self.vocabulary.frame().1.is_some());
+                skipped = reader.sentence(&prompt).ids.len() - end;
+            }
+            let own = Some(modules);
+            self.sentence_vectors =
+                SentenceVectors { own, prompt, skipped, pooling: Pooling::Mean };
+            return Ok(());
+        };
+        let prompt = prompt.unwrap_or_default().to_owned();
+        self.sentence_vectors = SentenceVectors { prompt, ..pooling.into() };
+        Ok(())
+    }
+
+    /// Reads sentences of a language for their states.
+    pub fn sentences(&self, language: &str) -> text::Result<StateReader> {
+        let SentenceVectors { own, prompt, .. } = &self.sentence_vectors;
+        let longest = own.as_ref().and_then(|own| own.longest).unwrap_or(usize::MAX);
+        let longest = longest.min(self.encoder.config().positions);
+        let frame = self.vocabulary.frame();
+        let reader = self.vocabulary.reader(language, longest.max(frame.count() + 1))?;
+        let lowercase = own.as_ref().is_some_and(|own| own.lowercase);
+        Ok(StateReader { reader, prompt: prompt.clone(), lowercase, saved: self.saved.clone() })
     }
 
     /// Writes the model as the folder of a run, which must not exist yet unless `force` is set; it has its place once it is
@@ -146,8 +253,8 @@ impl PretrainedModel {
 
     /// What the loop over text needs.
     pub fn parts(&mut self) -> EncoderParts<'_> {
-        let Self { encoder, params, vocabulary, token_ids, .. } = self;
-        EncoderParts { encoder, params, vocabulary, token_ids }
+        let Self { encoder, params, vocabulary, token_ids, saved, .. } = self;
+        EncoderParts { encoder, params, vocabulary, token_ids, saved: saved.as_deref() }
     }
 
     /// Sequences of vocabulary ids, special tokens included, as a batch for the encoder.
@@ -181,6 +288,8 @@ pub struct EncoderParts<'a> {
     pub vocabulary: &'a Vocabulary,
     /// From these ids to those of the encoder.
     pub token_ids: &'a TokenIdMap,
+    /// States that stand in place of the encoder's; ids are then their rows.
+    pub saved: Option<&'a SavedStates>,
 }
 
 impl EncoderParts<'_> {
