@@ -33,12 +33,6 @@ pub enum OpenError {
          `language-id`, `word-align` and `mine`"
     )]
     StatesAlone(PathBuf),
-    /// The model sees only what came before, and something else is needed.
-    #[error(
-        "{0} is a decoder, and tasks are not learned on decoders yet: a head would read the first token, which sees nothing; \
-         take an encoder, or compare its states with `encode`, `retrieve` or `similarity`"
-    )]
-    Decoder(PathBuf),
     /// The weights could not be read.
     #[error(transparent)]
     Archive(#[from] ArchiveError),

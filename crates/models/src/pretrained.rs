@@ -29,6 +29,9 @@ struct WeightsMetadata {
     /// Left out where it is true.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     has_mlm_head: bool,
+    /// Left out where it is false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    predicts_next: bool,
 }
 
 fn yes() -> bool {
@@ -47,6 +50,8 @@ pub struct PretrainedModel {
     pub fingerprint: String,
     /// Whether it predicts masked tokens: a checkpoint from elsewhere may lack the head for that.
     pub has_mlm_head: bool,
+    /// Whether it predicts the next token, as a decoder with its head does.
+    pub predicts_next: bool,
     /// Which vector stands for a sentence, where vectors of sentences are made.
     pub sentence_vectors: SentenceVectors,
     /// Its states, where they were computed elsewhere.
@@ -99,6 +104,7 @@ impl From<hub::Checkpoint> for PretrainedModel {
             vocabulary,
             fingerprint,
             has_mlm_head: summary.has_mlm_head,
+            predicts_next: summary.encoder.parts.attention.causal && summary.missing.is_empty(),
             sentence_vectors: SentenceVectors::default(),
             saved: None,
             source: summary.folder,
@@ -117,18 +123,6 @@ impl PretrainedModel {
         }
     }
 
-    /// Opens a model whose every token sees the whole text.
-    ///
-    /// # Errors
-    /// Where it cannot be opened, or is a decoder.
-    pub fn open_encoder(name: &Path, device: &Device) -> Result<Self, OpenError> {
-        let model = Self::open(name, device)?;
-        match model.encoder.config().parts.attention.causal {
-            true => Err(OpenError::Decoder(name.to_owned())),
-            false => Ok(model),
-        }
-    }
-
     fn open_run(folder: &Path, path: &Path, device: &Device) -> Result<Self, OpenError> {
         let archive = Archive::open(path)?;
         let metadata: WeightsMetadata = archive.metadata()?;
@@ -137,20 +131,21 @@ impl PretrainedModel {
         metadata.encoder.check()?;
         archive.check_holds(metadata.encoder.least_weights())?;
         let mut params = Params::new(device);
-        let encoder = Encoder::empty(metadata.encoder, &mut params)?;
+        let encoder = Encoder::empty(metadata.encoder.clone(), &mut params)?;
         let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
         let values = params.iter_mut().map(|(_, value, _)| value);
         archive.load(names.into_iter().zip(values).collect())?;
         let token_ids = TokenIdMap::new(&vocabulary, &encoder.config().separate);
         check_rows(path, encoder.config(), &token_ids.entries(&vocabulary))?;
         let fingerprint = archive.digest().to_owned();
-        let has_mlm_head = metadata.has_mlm_head;
+        let WeightsMetadata { has_mlm_head, predicts_next, .. } = metadata;
         Ok(Self {
             encoder,
             params,
             vocabulary,
             fingerprint,
             has_mlm_head,
+            predicts_next,
             sentence_vectors: SentenceVectors::default(),
             saved: None,
             source: folder.to_owned(),
@@ -172,6 +167,7 @@ impl PretrainedModel {
             vocabulary,
             fingerprint: saved.fingerprint().to_owned(),
             has_mlm_head: false,
+            predicts_next: false,
             sentence_vectors: SentenceVectors::default(),
             source: saved.folder().to_owned(),
             saved: Some(Arc::new(saved)),
@@ -244,6 +240,7 @@ impl PretrainedModel {
             encoder: self.encoder.config().clone(),
             vocabulary: self.vocabulary.fingerprint().to_owned(),
             has_mlm_head: self.has_mlm_head,
+            predicts_next: self.predicts_next,
         };
         let matrices = self.params.ids();
         let matrices = matrices.map(|id| (self.params.name(id).to_owned(), self.params.value(id)));
