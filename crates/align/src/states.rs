@@ -393,13 +393,13 @@ impl ChunkAligner<'_> {
         let languages = &self.request.preparation.languages;
         let mut readers = Vec::new();
         for language in languages {
-            readers.push(model.reader(language)?);
+            readers.push(model.sentences(language)?);
         }
         let (mut pairs, mut values) = (Vec::new(), 0);
         for pair in first..self.pairs {
             let mut sides = Vec::new();
             for (words, reader) in self.texts.words(pair).into_iter().zip(&mut readers) {
-                let encoded = reader.raw_words(words);
+                let encoded = reader.words(&words)?;
                 if encoded.ids.len() > reader.max_subwords() {
                     continue;
                 }
@@ -427,7 +427,7 @@ impl ChunkAligner<'_> {
         pairs: &[&[SubwordSentence; 2]],
     ) -> Result<SideVectors> {
         let EncoderAlignRequest { layers, unit, preparation, .. } = self.request;
-        let language = model.reader(&preparation.languages[side])?.language();
+        let language = model.sentences(&preparation.languages[side])?.language();
         let mut vectors = SideVectors { layers: vec![Vec::new(); layers.len()], starts: vec![0] };
         for pair in pairs {
             let SubwordSentence { bounds, .. } = &pair[side];

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use models::sentences::{EncodeConfig, EncodeResult, encode};
-use models::states::Pooling;
 
-use super::models::{Compute, Layers};
-use super::texts::{ColumnsFlag, parse_text};
+use super::models::{Compute, Layers, PoolFlag};
+use super::texts::{ColumnsFlag, by_language, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -21,6 +20,11 @@ const EXAMPLES: &str = "Examples:
   Every token by itself at the last layers, and how many each sentence has:
     isogloss encode --model run --text fr=fr.txt --layers 6-8 --pool none \\
       --out tokens.npy --lengths tokens.txt
+Every token of two languages as a folder that stands for the model where states alone are wanted:
+    isogloss encode --model run --text en=en.txt --text fr=fr.txt --pool none --out states
+    isogloss retrieve --model states --parallel en=en.txt --parallel fr=fr.txt
+As sentence-transformers makes vectors of sentences:
+    isogloss encode --model minilm --text fr=fr.txt --pool own --layers 6 --out fr.npy
 Where LayerNorm stands before (encoder.norm = \"pre\", XLM-R XL), the last layer is
 given without the final LayerNorm, which the last of `hidden_states` in transformers
 has passed; where it stands after, both are the same.";
@@ -33,8 +37,8 @@ pub struct Encode {
     #[arg(short, long, value_name = "DIR")]
     model: PathBuf,
 
-    /// One sentence a line, with its language; repeat for more files of the language. Plain, gzip or
-    /// zstd; `-` is standard input.
+    /// One sentence a line, with its language; repeat for more files of the language, and of others where --out is a folder.
+    /// Plain, gzip or zstd; `-` is standard input.
     #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text, required = true)]
     texts: Vec<(String, String)>,
 
@@ -49,9 +53,13 @@ pub struct Encode {
     #[arg(long, value_enum, default_value_t = PoolFlag::Mean)]
     pool: PoolFlag,
 
+    /// Text that is put before every sentence, such as "query: ", or the name of one of the model's own prompts.
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+
     /// The array to write: layers x rows x dimension, or rows x dimension of one layer; `-` is standard
-    /// output.
-    #[arg(short, long, value_name = "FILE.npy")]
+    /// output. Or a folder of states, which other commands take for --model.
+    #[arg(short, long, value_name = "FILE.npy|DIR")]
     out: PathBuf,
 
     /// Also write how many tokens each sentence has, one number a line.
@@ -66,25 +74,14 @@ pub struct Encode {
     compute: Compute,
 }
 
-flag_values! {
-    /// Which vector stands for a sentence.
-    enum PoolFlag => Pooling {
-        /// The mean of its tokens, special tokens left out.
-        Mean,
-        /// The special token before it (`[CLS]`, `<s>`).
-        First,
-        /// None: each of its tokens has its own row.
-        None,
-    }
-}
-
 impl Encode {
     /// Runs the command to its end.
     pub fn run(self) -> Result<Outcome, Failure> {
         let standard = files::is_standard(&self.out);
-        if !standard && self.out.extension().is_none_or(|extension| extension != "npy") {
+        let folder = !standard && self.out.extension().is_none_or(|extension| extension != "npy");
+        if folder && self.out.extension().is_some() {
             let message = format!(
-                "--out {}: an array is written as .npy; name the file so, or give - for standard output",
+                "--out {}: an array is written as .npy, saved states into a folder; name one, or give - for standard output",
                 self.out.display()
             );
             return Err(Failure::Usage(message));
@@ -92,20 +89,33 @@ impl Encode {
         for path in [Some(&self.out), self.lengths.as_ref()].into_iter().flatten() {
             files::check_new_file(path, self.force)?;
         }
-        if matches!(self.pool, PoolFlag::None) && self.lengths.is_none() {
+        if self.pool == PoolFlag::None && self.lengths.is_none() && !folder {
             let message = "--pool none gives a sentence as many rows as it has tokens; say with \
-                           --lengths FILE where to write how many";
+                           --lengths FILE where to write how many, or name a folder by --out";
             return Err(Failure::Usage(message.into()));
         }
+        if folder && self.lengths.is_some() {
+            let message =
+                "--lengths: a folder of states says how many tokens a sentence has; leave it out";
+            return Err(Failure::Usage(message.into()));
+        }
+        let texts = by_language(&self.texts);
+        if let ([(first, _), (other, _), ..], false) = (&texts[..], folder) {
+            let message = format!(
+                "--text names {first} and {other}; give text of one language, or name a folder by --out"
+            );
+            return Err(Failure::Usage(message));
+        }
         let mut model = self.compute.open(&self.model)?;
-        let (language, files) = one_language(self.texts)?;
+        model.set_sentence_vectors(self.pool.pooling(), self.prompt.as_deref())?;
+        let above = model.encoder.config().layers;
         let config = EncodeConfig {
-            language,
-            files,
+            texts: texts.into_iter().map(|(name, files)| (name.to_owned(), files)).collect(),
             columns: self.columns.columns,
-            layers: self.layers.of(model.encoder.config().layers)?,
-            pooling: self.pool.into(),
+            layers: self.layers.of(above)?,
             out: self.out,
+            folder,
+            force: self.force,
             lengths: self.lengths,
         };
         let mut progress: Option<Progress> = None;
@@ -119,16 +129,6 @@ impl Encode {
         }
         Ok(Outcome::new(in_words(&result), &result))
     }
-}
-
-/// The files of the one language that is given.
-fn one_language(texts: Vec<(String, String)>) -> Result<(String, Vec<String>), Failure> {
-    let language = texts[0].0.clone();
-    if let Some((other, _)) = texts.iter().find(|(other, _)| *other != language) {
-        let message = format!("--text names {language} and {other}; give text of one language");
-        return Err(Failure::Usage(message));
-    }
-    Ok((language, texts.into_iter().map(|(_, file)| file).collect()))
 }
 
 fn in_words(result: &EncodeResult) -> String {

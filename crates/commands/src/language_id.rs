@@ -14,7 +14,7 @@ use models::parallel::{ParallelSide, read_languages};
 use models::sentences::mean_vectors;
 use serde::Serialize;
 
-use super::models::{Compute, Layers};
+use super::models::{Compute, Layers, SentenceFlags};
 use super::record::{RecordFlags, pair, system_of};
 use super::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
@@ -68,6 +68,11 @@ pub struct LanguageId {
 
     #[command(flatten)]
     pub columns: ColumnsFlag,
+
+    /// Which vectors they are given.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub sentences: SentenceFlags,
 
     /// Vectors of a language in place of text: rows x dimension, or layers x rows x dimension; .npy, .npz
     /// or safetensors.
@@ -127,7 +132,7 @@ impl LanguageId {
     fn encoded(&self, folder: &Path) -> Result<(LanguageStacks, Vec<usize>), Failure> {
         let sides = read_languages(&self.texts, &self.columns.columns)?;
         let keys: Vec<Vec<Option<&str>>> = sides.iter().map(|side| self.keys(side)).collect();
-        let mut model = self.compute.open(folder)?;
+        let mut model = self.compute.open_states(folder, &self.sentences)?;
         let layers = self.layers.of(model.encoder.config().layers)?;
         let (mut languages, mut repeated) = (Vec::new(), Vec::new());
         for (side, taken) in sides.iter().zip(distinct_rows(&keys)) {

@@ -20,7 +20,7 @@ use vectors::WordVectors;
 use vectors::formats::{self, ReadOptions};
 
 use crate::failure::Failure;
-use crate::models::{Compute, Layers};
+use crate::models::{Compute, Layers, SentenceFlags};
 use crate::outcome::Outcome;
 use crate::shift::MEANS;
 use crate::texts::{ColumnsFlag, parse_text};
@@ -75,6 +75,9 @@ pub struct MapCommand {
 
     #[command(flatten)]
     columns: ColumnsFlag,
+
+    #[command(flatten)]
+    sentences: SentenceFlags,
 
     /// Word vectors of a language, in any format of `vectors convert`; repeat for more languages.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with = "model",
@@ -307,7 +310,7 @@ impl MapCommand {
         let chosen = self.limit.is_some() || self.sample_size.is_some();
         let selection = if chosen { self.selection() } else { RowSelection::All };
         let sides = read_pair_some(&self.parallel, &self.columns.columns, selection)?;
-        let mut models = vec![self.compute.open(folder)?];
+        let mut models = vec![self.compute.open_states(folder, &self.sentences)?];
         let numbers = self.layers.of(models[0].encoder.config().layers)?;
         let encoded = encode_pairs(&mut models, &sides, [&numbers, &numbers], |_| {})?;
         let name = folder.display().to_string();
@@ -386,7 +389,7 @@ impl MapCommand {
 
     fn sentences(&self) -> Result<SpaceMap, Failure> {
         let folder = self.model()?;
-        let mut model = self.compute.open(folder)?;
+        let mut model = self.compute.open_states(folder, &self.sentences)?;
         let sides = match (self.parallel.is_empty(), self.texts.is_empty()) {
             (false, _) => read_some(&self.parallel, &self.columns.columns, self.selection())?.0,
             (true, false) => self.texts()?,

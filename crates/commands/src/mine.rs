@@ -12,12 +12,11 @@ use geometry::mining::{
     mine, signature,
 };
 use models::sentences::{encode_lines, encode_to};
-use models::states::Pooling;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use text::{LineRules, TableRecord, TextSource};
 
-use super::models::{Compute, Layers, two_models};
+use super::models::{Compute, Layers, SentenceFlags, two_models};
 use super::record::{RecordFlags, pair, system};
 use super::texts::{ColumnsFlag, by_language, parse_text};
 use crate::failure::Failure;
@@ -67,6 +66,11 @@ pub struct Mine {
 
     #[command(flatten)]
     pub columns: ColumnsFlag,
+
+    /// Which vectors they are given.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub sentences: SentenceFlags,
 
     /// Each line is an id, a tab and a sentence, as in BUCC; pairs and gold pairs are then written as ids.
     #[arg(long, requires = "texts", help_heading = "Input")]
@@ -343,13 +347,13 @@ impl Mine {
             return Err(Failure::Usage(message));
         };
         let folders = two_models(&self.models)?;
-        let mut model = self.compute.open(folders[0])?;
+        let mut model = self.compute.open_states(folders[0], &self.sentences)?;
         let space = self.space(&model)?;
         check(0, &space)?;
         let layer = space.layer;
         let one = self.encode(&mut model, first, space)?;
         if folders[1] != folders[0] {
-            model = self.compute.open(folders[1])?;
+            model = self.compute.open_states(folders[1], &self.sentences)?;
         }
         let space = self.space(&model)?;
         check(1, &space)?;
@@ -361,7 +365,10 @@ impl Mine {
     fn space(&self, model: &models::PretrainedModel) -> Result<MiningSpace, Failure> {
         let config = model.encoder.config();
         let layer = Some(self.layer(config.layers)?);
-        Ok(MiningSpace { model: Some(model.fingerprint.clone()), layer, dim: config.dim })
+        let last = layer == Some(config.layers);
+        let dim = model.sentence_vectors.width(config.dim, last);
+        let model = format!("{}{}", model.fingerprint, model.sentence_vectors.signature());
+        Ok(MiningSpace { model: Some(model), layer, dim })
     }
 
     fn layer(&self, above: usize) -> Result<usize, Failure> {
@@ -403,10 +410,12 @@ impl Mine {
         (language, files): &(&str, Vec<String>),
         space: MiningSpace,
     ) -> Result<MiningSide, Failure> {
-        let layer = space.layer.expect("a model's vectors are of a layer");
+        let (layer, dim) = (space.layer.expect("a model's vectors are of a layer"), space.dim);
         let (names, lines, repeated) = self.lines(language, files)?;
         let mut hasher = blake3::Hasher::new();
-        hasher.update(format!("{} {language} {layer}\n", model.fingerprint).as_bytes());
+        let vectors = model.sentence_vectors.signature();
+        let of = format!("{}{vectors} {language} {layer}\n", model.fingerprint);
+        hasher.update(of.as_bytes());
         lines.iter().for_each(|line| _ = hasher.update(line.as_bytes()).update(b"\n"));
         let key = hasher.finalize().to_hex().to_string();
         let mut bar: Option<Progress> = None;
@@ -418,10 +427,9 @@ impl Mine {
         let place = (*language, files[0].as_str());
         let (vectors, truncated) = match &self.work {
             None => {
-                let encoded =
-                    encode_lines(model, place, &lines, (&[layer], Pooling::Mean), progress)?;
+                let encoded = encode_lines(model, place, &lines, &[layer], progress)?;
                 let values = encoded.layers.into_iter().next().unwrap_or_default();
-                let matrix = Matrix::new(lines.len(), model.encoder.config().dim, values);
+                let matrix = Matrix::new(lines.len(), dim, values);
                 (Stack::of(&files[0], vec![matrix]), encoded.truncated)
             }
             Some(folder) => {

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use geometry::Step;
 use models::PretrainedModel;
 use models::parallel::{ParallelSide, read_pair, read_pair_some};
 use models::sentences::{EncodedPairs, encode_pairs};
+use models::states::Pooling;
 use serde::Serialize;
 use tensor::{Device, DeviceError};
 use terms::Fault as _;
@@ -82,6 +84,75 @@ impl Compute {
     pub fn open(&self, folder: &Path) -> Result<PretrainedModel, Failure> {
         Ok(PretrainedModel::open(folder, &self.device()?)?)
     }
+
+    /// Opens a model, or saved states, for vectors of sentences.
+    pub fn open_states(
+        &self,
+        folder: &Path,
+        flags: &SentenceFlags,
+    ) -> Result<PretrainedModel, Failure> {
+        let mut model = PretrainedModel::open_states(folder, &self.device()?)?;
+        let SentenceFlags { pool, prompt } = flags;
+        if pool.is_some() || prompt.is_some() {
+            let pooling = pool.unwrap_or(PoolFlag::Mean).pooling();
+            model.set_sentence_vectors(pooling, prompt.as_deref())?;
+        }
+        Ok(model)
+    }
+}
+
+/// Which vector stands for a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolFlag {
+    /// The mean of its tokens, special tokens left out.
+    Mean,
+    /// The special token before it (`[CLS]`, `<s>`).
+    First,
+    /// Its last token, which in a decoder has seen all of it.
+    Last,
+    /// The mean of its tokens, in which each weighs as much as its place: 1, 2, … (for decoders).
+    Weighted,
+    /// None: each of its tokens has its own row.
+    None,
+    /// As the model's own files of sentence-transformers say (modules.json): pooling at every layer, dense layers and
+    /// normalisation at the last.
+    Own,
+}
+
+impl PoolFlag {
+    /// The same for the library; none of the model's own.
+    pub(crate) fn pooling(self) -> Option<Pooling> {
+        match self {
+            Self::Mean => Some(Pooling::Mean),
+            Self::First => Some(Pooling::First),
+            Self::Last => Some(Pooling::Last),
+            Self::Weighted => Some(Pooling::Weighted),
+            Self::None => Some(Pooling::None),
+            Self::Own => None,
+        }
+    }
+}
+
+/// How sentences are read, and which vector stands for each.
+#[derive(Args, Default, Serialize)]
+pub struct SentenceFlags {
+    /// Which vector stands for a sentence: the mean of its tokens, the special token before it (first), its last token, a mean
+    /// weighted by place, or the model's own as sentence-transformers makes it [default: mean].
+    #[arg(long, value_name = "POOL", value_parser = one_vector(), help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolFlag>,
+
+    /// Text that is put before every sentence, such as "query: ", or the name of one of the model's own prompts.
+    #[arg(long, value_name = "TEXT", help_heading = "Input")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+/// A parser of what gives a sentence one vector.
+fn one_vector() -> impl TypedValueParser<Value = PoolFlag> {
+    PossibleValuesParser::new(["mean", "first", "last", "weighted", "own"])
+        .map(|name| PoolFlag::from_str(&name, false).expect("one of them"))
 }
 
 /// The threads of each of `count` computations side by side, of so many in all; 0 stands for every core.
@@ -225,6 +296,11 @@ pub struct ParallelTextFlags {
 
     #[command(flatten)]
     pub rows: RowFlags,
+
+    /// Which vectors they are given.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub sentences: SentenceFlags,
 }
 
 impl ParallelTextFlags {
@@ -245,8 +321,10 @@ impl ParallelTextFlags {
             [] => None,
             train => Some(in_order(read_pair(train, columns)?, &test)?),
         };
-        let models: Result<Vec<_>, Failure> =
-            folders.into_iter().map(|folder| compute.open(folder)).collect();
+        let models: Result<Vec<_>, Failure> = folders
+            .into_iter()
+            .map(|folder| compute.open_states(folder, &self.sentences))
+            .collect();
         let mut models = models?;
         let [first, second] = [&models[0], models.last().expect("one or two")];
         let numbers = layers.of(first.encoder.config().layers)?;

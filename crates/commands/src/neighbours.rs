@@ -12,7 +12,7 @@ use models::sentences::{lines, mean_vectors, open};
 use models::words::whole_words;
 use vectors::formats::{ReadOptions, read};
 
-use super::models::{Compute, Layers};
+use super::models::{Compute, Layers, SentenceFlags};
 use super::texts::{ColumnsFlag, RowFlags, by_language, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -69,6 +69,9 @@ pub struct Neighbours {
     #[command(flatten)]
     rows: RowFlags,
 
+    #[command(flatten)]
+    sentences: SentenceFlags,
+
     /// Seed of --sample-size.
     #[arg(long, default_value_t = 1, help_heading = "Input")]
     seed: u64,
@@ -116,7 +119,9 @@ impl Neighbours {
             return Err(Failure::Usage(message.into()));
         }
         let (queries, candidates) = match &self.model {
-            Some(folder) => self.encoded(&mut self.compute.open(folder)?)?,
+            Some(folder) => {
+                self.encoded(&mut self.compute.open_states(folder, &self.sentences)?)?
+            }
             None => self.read_vectors()?,
         };
         let (top, center) = (self.top, self.center);

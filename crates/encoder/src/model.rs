@@ -17,7 +17,7 @@ use crate::init::Builder;
 use crate::params::{
     AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole, PerLanguage,
 };
-use crate::parts::{Parts, Positions};
+use crate::parts::{AttentionParts, Parts, Positions};
 
 /// Some text of one language.
 #[derive(Clone, Debug)]
@@ -135,6 +135,31 @@ impl Encoder {
         Self::build(config, params, None)
     }
 
+    /// What stands for states that were computed elsewhere: of so many layers above the embeddings, dimensions and
+    /// positions, with next to no weights, and never run.
+    pub fn nominal(
+        languages: Vec<String>,
+        [layers, dim, positions]: [usize; 3],
+        params: &mut Params,
+    ) -> Self {
+        let attention = AttentionParts { width: Some(1), ..AttentionParts::default() };
+        let parts = Parts { positions: Positions::Slopes, attention, ..Parts::default() };
+        let vocabulary = VocabularySize::Size(1);
+        let (heads, hidden) = (1, 1);
+        let config = EncoderConfig {
+            languages,
+            vocabulary,
+            layers,
+            heads,
+            dim,
+            hidden,
+            positions,
+            parts,
+            ..EncoderConfig::default()
+        };
+        Self::assemble(config, params, None)
+    }
+
     fn build(
         config: EncoderConfig,
         params: &mut Params,
@@ -151,6 +176,10 @@ impl Encoder {
             length: config.positions,
             activation: config.activation.into(),
         });
+        Ok(Self::assemble(config, params, seed))
+    }
+
+    fn assemble(config: EncoderConfig, params: &mut Params, seed: Option<u64>) -> Self {
         let builder = Builder { config: &config, params, seed };
         let mut maker = ParamMaker { builder, made: Vec::new() };
         let (plan, dim, biases) = (&config.separate, config.dim, &config.parts.biases);
@@ -191,7 +220,7 @@ impl Encoder {
             maker.constant(ParamRole::MlmBias, language, entries(language), 0.0)
         });
         let params = maker.made;
-        Ok(Self {
+        Self {
             config,
             tokens,
             positions,
@@ -204,7 +233,7 @@ impl Encoder {
             decoder,
             bias,
             params,
-        })
+        }
     }
 
     /// What it looks like.

@@ -431,7 +431,7 @@ fn named(side: ParallelSide, layers: &[usize], matrices: Vec<arrays::Matrix>) ->
 fn written(name: &Path) -> Option<std::time::SystemTime> {
     let path = match ModelLocation::find(name).ok()? {
         ModelLocation::Run { weights, .. } => weights,
-        ModelLocation::HuggingFace(folder) => folder,
+        ModelLocation::HuggingFace(folder) | ModelLocation::States(folder) => folder,
     };
     fs::metadata(path).ok()?.modified().ok()
 }

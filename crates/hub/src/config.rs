@@ -155,8 +155,20 @@ pub(crate) fn activation_name(activation: HiddenActivation) -> &'static str {
 const SAVE_ANEW: &str = "save the model anew with `save_pretrained`";
 
 /// What serves where a family is not known.
-const ARRAYS: &str = "save its vectors with transformers (`np.save(\"x.npy\", model(**inputs).last_hidden_state.mean(1))`) and \
-    give arrays to `retrieve --source --target`, `cka`, `similarity` or `mine`";
+const ARRAYS: &str = "save its states with transformers as `states.npy` and `sentences.jsonl` (ten lines, in the book under \"Use Hugging Face \
+    models\") and give that folder as the model to `retrieve`, `cka`, `similarity`, `neighbours`, `map`, `mine` or `word-align`";
+
+/// The longest input where no position is the last and none is said.
+const UNSAID: usize = 2048;
+
+/// What BERT's kin, and most models after it, call layers, heads, width, inner width and longest input.
+pub(crate) const LIKE_BERT: [&str; 5] = [
+    "num_hidden_layers",
+    "num_attention_heads",
+    "hidden_size",
+    "intermediate_size",
+    "max_position_embeddings",
+];
 
 /// The keys of a `config.json`.
 pub(crate) struct ConfigKeys<'a> {
@@ -269,104 +281,96 @@ impl ConfigKeys<'_> {
         let reason = || self.refuse(format!("`max_position_embeddings` is {rows}, too few"));
         let pre = family == Family::XlmRobertaXl;
         let encoder = EncoderConfig {
-            languages: vec![ANY.to_owned()],
-            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
-            layers: self.size("num_hidden_layers")?,
-            heads: self.size("num_attention_heads")?,
-            dim: self.size("hidden_size")?,
-            hidden: self.size("intermediate_size")?,
             positions: positions.ok_or_else(reason)?,
-            dropout: self.number_or("hidden_dropout_prob", 0.1)?,
-            attention_dropout: self.number_or("attention_probs_dropout_prob", 0.1)?,
             norm: if pre { NormPlace::Pre } else { NormPlace::Post },
-            epsilon: self.number_or("layer_norm_eps", if pre { 1e-5 } else { 1e-12 })?,
             activation,
             transform: true,
             head_activation: gelu_head.then_some(HiddenActivation::Gelu),
-            ..EncoderConfig::default()
+            ..self.sized(
+                LIKE_BERT,
+                [
+                    ("hidden_dropout_prob", 0.1),
+                    ("attention_probs_dropout_prob", 0.1),
+                    ("layer_norm_eps", if pre { 1e-5 } else { 1e-12 }),
+                ],
+            )?
         };
         let default = if family == Family::Bert { 2 } else { 1 };
         let segments = self.size_or("type_vocab_size", default)?;
-        Ok(ModelConfig {
-            family,
-            encoder,
-            unused_positions: unused,
-            segments,
-            sinusoids: None,
-            lists_languages: false,
-            tied: self.is("tie_word_embeddings", true),
-            masked: true,
-        })
+        let unused_positions = unused;
+        Ok(ModelConfig { unused_positions, segments, ..self.plain(family, encoder, true) })
     }
 
     fn distilbert(&self) -> Result<ModelConfig> {
+        let names = ["n_layers", "n_heads", "dim", "hidden_dim", "max_position_embeddings"];
+        let rates = [("dropout", 0.1), ("attention_dropout", 0.1), ("", 1e-12)];
         let activation = self.activation("activation")?;
-        let encoder = EncoderConfig {
-            languages: vec![ANY.to_owned()],
-            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
-            layers: self.size("n_layers")?,
-            heads: self.size("n_heads")?,
-            dim: self.size("dim")?,
-            hidden: self.size("hidden_dim")?,
-            positions: self.size("max_position_embeddings")?,
-            dropout: self.number_or("dropout", 0.1)?,
-            attention_dropout: self.number_or("attention_dropout", 0.1)?,
-            epsilon: 1e-12,
-            activation,
-            transform: true,
-            ..EncoderConfig::default()
-        };
-        Ok(ModelConfig {
-            family: Family::Distilbert,
-            encoder,
-            unused_positions: 0,
-            segments: 0,
-            sinusoids: self.alternating("sinusoidal_pos_embds"),
-            lists_languages: false,
-            tied: self.is("tie_word_embeddings", true),
-            masked: true,
-        })
+        let encoder = EncoderConfig { activation, transform: true, ..self.sized(names, rates)? };
+        let sinusoids = self.alternating("sinusoidal_pos_embds");
+        Ok(ModelConfig { sinusoids, ..self.plain(Family::Distilbert, encoder, true) })
     }
 
     fn xlm(&self) -> Result<ModelConfig> {
         self.check_off("causal", false, "attention to what came before alone")?;
         self.check_off("asm", false, "an adaptive softmax")?;
         self.check_off("is_encoder", true, "a decoder")?;
-        let dim = self.size("emb_dim")?;
         let several = self.size_or("n_langs", 1)? > 1 && self.is("use_lang_emb", true);
         // Without a list, its tokenizer cuts words as in English.
         let languages = if several { self.languages()? } else { vec!["en".to_owned()] };
+        let gelu = self.is("gelu_activation", true);
+        let names = ["n_layers", "n_heads", "emb_dim", "", "max_position_embeddings"];
+        let rates = [("dropout", 0.1), ("attention_dropout", 0.1), ("layer_norm_eps", 1e-12)];
         let encoder = EncoderConfig {
             languages,
-            vocabulary: VocabularySize::Size(
-                self.size("vocab_size").or_else(|_| self.size("n_words"))?,
-            ),
-            layers: self.size("n_layers")?,
-            heads: self.size("n_heads")?,
-            dim,
-            hidden: dim.saturating_mul(4),
-            positions: self.size("max_position_embeddings")?,
-            dropout: self.number_or("dropout", 0.1)?,
-            attention_dropout: self.number_or("attention_dropout", 0.1)?,
-            epsilon: self.number_or("layer_norm_eps", 1e-12)?,
-            activation: if self.is("gelu_activation", true) {
-                HiddenActivation::Gelu
-            } else {
-                HiddenActivation::Relu
-            },
+            activation: if gelu { HiddenActivation::Gelu } else { HiddenActivation::Relu },
             language_embeddings: several,
-            ..EncoderConfig::default()
+            ..self.sized(names, rates)?
         };
-        Ok(ModelConfig {
-            family: Family::Xlm,
+        let sinusoids = self.alternating("sinusoidal_embeddings");
+        let plain = self.plain(Family::Xlm, encoder, true);
+        Ok(ModelConfig { sinusoids, lists_languages: several, ..plain })
+    }
+
+    /// An encoder of the sizes that the family calls so: layers, heads, width, inner width (none: four times the width), longest
+    /// input (none: any); and of its dropout, that of attention, and the epsilon of norms. Of several names, with `|` between, the first that is
+    /// there counts.
+    pub(crate) fn sized(&self, names: [&str; 5], rates: [(&str, f32); 3]) -> Result<EncoderConfig> {
+        let size = |names: &str| {
+            let first = names.split('|').next().unwrap_or_default();
+            let known = names.split('|').find(|name| !self.value[*name].is_null());
+            self.size(known.unwrap_or(first))
+        };
+        let [layers, heads, dim, hidden, positions] = names;
+        let [dropout, attention_dropout, epsilon] =
+            rates.map(|(name, default)| self.number_or(name, default));
+        let dim = size(dim)?;
+        Ok(EncoderConfig {
+            languages: vec![ANY.to_owned()],
+            vocabulary: VocabularySize::Size(size("vocab_size|n_words")?),
+            layers: size(layers)?,
+            heads: size(heads)?,
+            dim,
+            hidden: if hidden.is_empty() { dim.saturating_mul(4) } else { size(hidden)? },
+            positions: if positions.is_empty() { UNSAID } else { size(positions)? },
+            dropout: dropout?,
+            attention_dropout: attention_dropout?,
+            epsilon: epsilon?,
+            ..EncoderConfig::default()
+        })
+    }
+
+    /// A model that has nothing but what its encoder says.
+    pub(crate) fn plain(&self, family: Family, encoder: EncoderConfig, tied: bool) -> ModelConfig {
+        ModelConfig {
+            family,
             encoder,
             unused_positions: 0,
             segments: 0,
-            sinusoids: self.alternating("sinusoidal_embeddings"),
-            lists_languages: several,
-            tied: self.is("tie_word_embeddings", true),
-            masked: true,
-        })
+            sinusoids: None,
+            lists_languages: false,
+            tied: self.is("tie_word_embeddings", tied),
+            masked: !family.is_modern() || matches!(self.kind(), "eurobert" | "modernbert"),
+        }
     }
 
     /// The languages of XLM, in the order of their numbers; those without a name are `lang0`, ….

@@ -14,6 +14,7 @@ use text::{Error, Result, Vocabulary};
 use crate::config::{CONFIG, Family, ModelConfig};
 use crate::layout::TensorNames;
 use crate::read::{Outputs, Reading, sinusoid};
+use crate::sentence::sentence_modules;
 use crate::tokenizer;
 use crate::weights::{CheckpointWeights, NumberType, StoredTensor};
 
@@ -70,6 +71,9 @@ pub struct CheckpointSummary {
     pub missing: Vec<String>,
     /// Tensors that are in the files and not used.
     pub left_over: Vec<String>,
+    /// How sentence-transformers makes a sentence's vector of them, where it says so, or why that is not known here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence_vectors: Option<String>,
 }
 
 /// Opens a Hugging Face folder.
@@ -92,6 +96,8 @@ pub fn open(folder: &Path, device: &Device) -> Result<Checkpoint> {
         has_mlm_head: plan.has_mlm_head,
         left_over: plan.left_over(&weights),
         missing: plan.missing,
+        sentence_vectors: sentence_modules(folder)
+            .map_or_else(|error| Some(error.to_string()), |found| Some(found?.to_string())),
     };
     Ok(Checkpoint { model, params, vocabulary, fingerprint, summary })
 }

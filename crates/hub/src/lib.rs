@@ -4,7 +4,7 @@
 //! [`open`] turns a folder into an encoder, its weights and its vocabulary: `config` reads the family and
 //! the architecture, `weights` maps the files and finds the tensors, `layout` has each family's names for
 //! weights, `tokenizer` reads the vocabulary, and `import` puts it all together. [`export()`] writes a
-//! folder that `transformers` loads. A GGUF file (`gguf`) is read as if it were such a folder.
+//! folder that `transformers` loads; [`sentence_modules`] reads what sentence-transformers puts beside one. A GGUF file (`gguf`) is read as if it were such a folder.
 //!
 //! Nothing that a file contains is executed, and no memory is allocated on a file's word alone: every
 //! tensor is found in the file, with its size, before the model is made.
@@ -28,6 +28,7 @@ mod import;
 mod layout;
 mod modern;
 mod read;
+mod sentence;
 mod tokenizer;
 pub mod weights;
 
@@ -35,3 +36,4 @@ pub use cache::{cached, hub_name};
 pub use config::{Family, architecture, is_checkpoint};
 pub use export::{ExportResult, ExportSource, ModelCard, export};
 pub use import::{Checkpoint, CheckpointSummary, ImportResult, open, vocabulary};
+pub use sentence::{SentenceModules, SentenceStep, TokenPooling, sentence_modules};

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use encoder::{
     AttentionParts, Biases, EncoderConfig, HiddenActivation, NormPlace, Parts, Positions, Rotary,
-    Stretch, VocabularySize, Window,
+    Stretch, Window,
 };
 use serde_json::Value;
 use tensor::NormKind;
 use text::Result;
 
-use crate::config::{ANY, ConfigKeys, Family, ModelConfig};
+use crate::config::{ConfigKeys, Family, LIKE_BERT, ModelConfig};
 use crate::read::Sinusoids;
 
 /// Model types that go back to Llama, with the family whose names they have.
@@ -74,23 +74,14 @@ impl ConfigKeys<'_> {
             logit_cap: self.cap("final_logit_softcapping", default_cap(30.0))?,
             ..Parts::default()
         };
+        let rates = [("", 0.0), ("attention_dropout", 0.0), ("rms_norm_eps", 1e-6)];
         let encoder = EncoderConfig {
-            languages: vec![ANY.to_owned()],
-            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
-            layers: self.size("num_hidden_layers")?,
-            heads,
-            dim,
-            hidden: self.size("intermediate_size")?,
-            positions: self.size("max_position_embeddings")?,
-            dropout: 0.0,
-            attention_dropout: self.number_or("attention_dropout", 0.0)?,
             norm: if family == Family::GemmaTwo { NormPlace::Both } else { NormPlace::Pre },
-            epsilon: self.number_or("rms_norm_eps", 1e-6)?,
             activation: self.gate_activation(is_gemma)?,
             parts,
-            ..EncoderConfig::default()
+            ..self.sized(LIKE_BERT, rates)?
         };
-        Ok(self.decoder(family, encoder, is_gemma))
+        Ok(self.plain(family, encoder, is_gemma))
     }
 
     pub(crate) fn modernbert(&self) -> Result<ModelConfig> {
@@ -121,83 +112,62 @@ impl ConfigKeys<'_> {
             },
             ..Parts::default()
         };
+        let rates = [("mlp_dropout", 0.0), ("attention_dropout", 0.0), ("norm_eps", 1e-5)];
         let encoder = EncoderConfig {
-            languages: vec![ANY.to_owned()],
-            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
-            layers: self.size("num_hidden_layers")?,
-            heads: self.size("num_attention_heads")?,
-            dim: self.size("hidden_size")?,
-            hidden: self.size("intermediate_size")?,
-            positions: self.size("max_position_embeddings")?,
-            dropout: self.number_or("mlp_dropout", 0.0)?,
-            attention_dropout: self.number_or("attention_dropout", 0.0)?,
             norm: NormPlace::Pre,
-            epsilon: self.number_or("norm_eps", 1e-5)?,
             activation,
             transform: true,
             head_activation: (head != activation).then_some(head),
             parts,
-            ..EncoderConfig::default()
+            ..self.sized(LIKE_BERT, rates)?
         };
-        Ok(self.decoder(Family::Modernbert, encoder, true))
+        Ok(self.plain(Family::Modernbert, encoder, true))
     }
 
     pub(crate) fn gpt2(&self) -> Result<ModelConfig> {
         self.check_off("add_cross_attention", false, "attention to another model")?;
         self.check_off("scale_attn_weights", true, "scores without a scale")?;
         self.check_off("scale_attn_by_inverse_layer_idx", false, "scores scaled by layer")?;
-        let dim = self.size("n_embd")?;
         let attention = AttentionParts { causal: true, ..AttentionParts::default() };
+        let names = ["n_layer", "n_head", "n_embd", "", "n_positions"];
+        let rates = [("resid_pdrop", 0.1), ("attn_pdrop", 0.1), ("layer_norm_epsilon", 1e-5)];
+        let sized = self.sized(names, rates)?;
         let encoder = EncoderConfig {
-            languages: vec![ANY.to_owned()],
-            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
-            layers: self.size("n_layer")?,
-            heads: self.size("n_head")?,
-            dim,
-            hidden: self.size_or("n_inner", dim.saturating_mul(4))?,
-            positions: self.size("n_positions")?,
-            dropout: self.number_or("resid_pdrop", 0.1)?,
-            attention_dropout: self.number_or("attn_pdrop", 0.1)?,
+            hidden: self.size_or("n_inner", sized.hidden)?,
             norm: NormPlace::Pre,
-            epsilon: self.number_or("layer_norm_epsilon", 1e-5)?,
             activation: match self.value["activation_function"].is_null() {
                 true => HiddenActivation::GeluTanh,
                 false => self.activation("activation_function")?,
             },
             parts: Parts { attention, ..Parts::default() },
-            ..EncoderConfig::default()
+            ..sized
         };
-        Ok(self.decoder(Family::GptTwo, encoder, true))
+        Ok(self.plain(Family::GptTwo, encoder, true))
     }
 
     pub(crate) fn bloom(&self) -> Result<ModelConfig> {
         let what = "sums of what norms give";
         self.check_off("apply_residual_connection_post_layernorm", false, what)?;
-        let dim = self.size("hidden_size").or_else(|_| self.size("n_embed"))?;
         let parts = Parts {
             embedding_norm: Some(true),
             positions: Positions::Slopes,
             attention: AttentionParts { causal: true, ..AttentionParts::default() },
             ..Parts::default()
         };
+        let heads = "n_head|num_attention_heads";
+        let names = ["n_layer|num_hidden_layers", heads, "hidden_size|n_embed", "", ""];
+        let rates =
+            [("hidden_dropout", 0.0), ("attention_dropout", 0.0), ("layer_norm_epsilon", 1e-5)];
+        let sized = self.sized(names, rates)?;
         let encoder = EncoderConfig {
-            languages: vec![ANY.to_owned()],
-            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
-            layers: self.size("n_layer").or_else(|_| self.size("num_hidden_layers"))?,
-            heads: self.size("n_head").or_else(|_| self.size("num_attention_heads"))?,
-            dim,
-            hidden: dim.saturating_mul(4),
             // No position is the last; this is what it was trained on.
-            positions: self.size_or("seq_length", 2048)?,
-            dropout: self.number_or("hidden_dropout", 0.0)?,
-            attention_dropout: self.number_or("attention_dropout", 0.0)?,
+            positions: self.size_or("seq_length", sized.positions)?,
             norm: NormPlace::Pre,
-            epsilon: self.number_or("layer_norm_epsilon", 1e-5)?,
             activation: HiddenActivation::GeluTanh,
             parts,
-            ..EncoderConfig::default()
+            ..sized
         };
-        Ok(self.decoder(Family::Bloom, encoder, true))
+        Ok(self.plain(Family::Bloom, encoder, true))
     }
 
     pub(crate) fn xglm(&self) -> Result<ModelConfig> {
@@ -209,38 +179,17 @@ impl ConfigKeys<'_> {
             attention: AttentionParts { causal: true, ..AttentionParts::default() },
             ..Parts::default()
         };
+        let heads = "attention_heads";
+        let names = ["num_layers", heads, "d_model", "ffn_dim", "max_position_embeddings"];
+        let rates = [("dropout", 0.1), ("attention_dropout", 0.1), ("", 1e-5)];
         let encoder = EncoderConfig {
-            languages: vec![ANY.to_owned()],
-            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
-            layers: self.size("num_layers")?,
-            heads: self.size("attention_heads")?,
-            dim,
-            hidden: self.size("ffn_dim")?,
-            positions: self.size("max_position_embeddings")?,
-            dropout: self.number_or("dropout", 0.1)?,
-            attention_dropout: self.number_or("attention_dropout", 0.1)?,
             norm: NormPlace::Pre,
-            epsilon: 1e-5,
             activation: self.activation("activation_function")?,
             parts,
-            ..EncoderConfig::default()
+            ..self.sized(names, rates)?
         };
         let sinusoids = Some(Sinusoids::Halves { first: 2 });
-        Ok(ModelConfig { sinusoids, ..self.decoder(Family::Xglm, encoder, true) })
-    }
-
-    /// A model that has nothing but what its encoder says.
-    fn decoder(&self, family: Family, encoder: EncoderConfig, tied: bool) -> ModelConfig {
-        ModelConfig {
-            family,
-            encoder,
-            unused_positions: 0,
-            segments: 0,
-            sinusoids: None,
-            lists_languages: false,
-            tied: self.is("tie_word_embeddings", tied),
-            masked: matches!(self.kind(), "eurobert" | "modernbert"),
-        }
+        Ok(ModelConfig { sinusoids, ..self.plain(Family::Xglm, encoder, true) })
     }
 
     /// Gemma says `gelu` and has always meant the tanh approximation.

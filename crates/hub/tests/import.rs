@@ -2,12 +2,16 @@
 //! (`fixtures/make.py`).
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use encoder::{Batch, HiddenActivation, Request};
 use hub::{Checkpoint, ExportSource, ModelCard};
 use serde::Deserialize;
 use tensor::{Device, Mode, Spans, Tape};
+
+use common::{copy, edit_json, fixture, floats, refused};
+
+mod common;
 
 const FAMILIES: [&str; 8] = [
     "bert",
@@ -35,23 +39,8 @@ struct Sequence {
     segments: Option<Vec<u32>>,
 }
 
-#[derive(Deserialize)]
-struct Encoded {
-    text: String,
-    ids: Vec<u32>,
-}
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
-}
-
 fn open(folder: &Path) -> text::Result<Checkpoint> {
     hub::open(folder, &Device::cpu(2).unwrap())
-}
-
-fn floats(path: &Path) -> Vec<f32> {
-    let bytes = fs::read(path).unwrap();
-    bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
 }
 
 /// The largest difference of a hidden state or of a score from what `transformers` has.
@@ -135,49 +124,6 @@ fn every_activation_is_exported() {
         let difference = difference(&mut again, name);
         assert!(difference < 3e-5, "{name}, exported, differs by {difference}");
     }
-}
-
-#[test]
-fn text_has_the_ids_that_transformers_gives_it() {
-    for family in FAMILIES {
-        let path = fixture(family).join("text.json");
-        let Ok(text) = fs::read_to_string(&path) else { continue };
-        let checkpoint = open(&fixture(family)).unwrap();
-        let longest = 1000;
-        let mut reader = checkpoint.vocabulary.reader("fr", longest).unwrap();
-        for Encoded { text, ids } in serde_json::from_str::<Vec<Encoded>>(&text).unwrap() {
-            assert_eq!(reader.sentence(&text).ids, ids, "{family}: {text}");
-        }
-        // Word by word, the same subwords as in running text.
-        let whole = reader.sentence("the cat sat").ids;
-        let words = reader.raw_words(["the", "cat", "sat"]);
-        let begun = if family == "roberta" { " the cat sat" } else { "the cat sat" };
-        let whole = if family == "roberta" { reader.sentence(begun).ids } else { whole };
-        assert_eq!(reader.with_special_tokens(&words.ids), whole, "{family}");
-        assert_eq!(words.firsts.len(), 3);
-    }
-}
-
-/// A copy of a fixture to be altered.
-fn copy(family: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(fixture(family)).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
-    }
-    folder
-}
-
-fn edit_json(path: &Path, change: impl FnOnce(&mut serde_json::Value)) {
-    let mut value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    change(&mut value);
-    fs::write(path, value.to_string()).unwrap();
-}
-
-fn refused(family: &str, change: impl FnOnce(&Path)) -> String {
-    let folder = copy(family);
-    change(folder.path());
-    open(folder.path()).err().expect("refused").to_string()
 }
 
 #[test]

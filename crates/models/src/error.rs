@@ -27,12 +27,12 @@ pub enum OpenError {
         /// The steps that there are, in words.
         steps: String,
     },
-    /// The model sees only what came before, and something else is needed.
+    /// There are states of some text alone, and a model is needed.
     #[error(
-        "{0} is a decoder, and tasks are not learned on decoders yet: a head would read the first token, which sees nothing; \
-         take an encoder, or compare its states with `encode`, `retrieve` or `similarity`"
+        "{0} holds states of some text and no model; it serves `retrieve`, `cka`, `similarity`, `neighbours`, `map`, \
+         `language-id`, `word-align` and `mine`"
     )]
-    Decoder(PathBuf),
+    StatesAlone(PathBuf),
     /// The weights could not be read.
     #[error(transparent)]
     Archive(#[from] ArchiveError),

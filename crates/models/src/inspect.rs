@@ -43,6 +43,17 @@ pub enum Inspection {
         /// What tells these weights from any other.
         fingerprint: String,
     },
+    /// Hidden states that were computed before.
+    States {
+        /// The folder.
+        path: PathBuf,
+        /// The languages of the sentences.
+        languages: Vec<String>,
+        /// Layers above the first.
+        layers: usize,
+        /// Columns.
+        dim: usize,
+    },
     /// A vocabulary.
     Vocabulary {
         /// The folder.
@@ -151,6 +162,12 @@ fn folder(
             subwords: vocabulary.len(),
             fingerprint: archive.digest().to_owned(),
         });
+    }
+    if let Ok(ModelLocation::States(folder)) = &location {
+        let model = crate::PretrainedModel::open_states(folder, device)?;
+        let (path, config) = (folder.clone(), model.encoder.config());
+        let (languages, layers, dim) = (config.languages.clone(), config.layers, config.dim);
+        return Ok(Inspection::States { path, languages, layers, dim });
     }
     // A model of the hub's cache goes by its name.
     let found = location.as_ref().ok().map(|location| location.folder().to_owned());

@@ -3,6 +3,7 @@
 //! - [`PretrainedModel`]: the encoder of a run's folder, of a snapshot (`RUN@STEP`) or of a Hugging Face
 //!   checkpoint, with its weights, its vocabulary and the [`TokenIdMap`] between the two.
 //! - [`ModelLocation`]: how models are named.
+//! - [`SavedStates`]: hidden states that were computed before, in place of a model.
 //! - [`states`]: the one loop from sentences to hidden states, in batches that fill a CPU or a GPU.
 //! - [`inspect`]: what a file or folder holds.
 //! - [`masked`]: what a model predicts at masked positions; sentences with masked tokens.
@@ -40,8 +41,10 @@ pub mod masked;
 pub mod neurons;
 pub mod parallel;
 pub mod paraphrases;
+mod pooling;
 mod pretrained;
 pub mod row_filter;
+mod saved;
 pub mod sentences;
 pub mod states;
 mod token_ids;
@@ -49,7 +52,9 @@ pub mod words;
 
 pub use crate::error::{Error, OpenError, Result};
 pub use crate::location::{ModelLocation, SNAPSHOT_FOLDER, snapshot_file, snapshots};
+pub use crate::pooling::SentenceVectors;
 pub use crate::pretrained::{
     EncoderParts, MODEL_FILE, PretrainedModel, VOCABULARY_FOLDER, architecture,
 };
+pub use crate::saved::{SavedStates, StateReader};
 pub use crate::token_ids::TokenIdMap;

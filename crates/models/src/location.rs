@@ -1,5 +1,5 @@
 //! How a model is named: the folder of a run, `RUN@STEP` for a snapshot that the run saved while it was
-//! trained, a Hugging Face folder, or the name of a model in the hub's cache (`OWNER/MODEL`, `mbert`). The one place where
+//! trained, a Hugging Face folder, a folder of saved states, or the name of a model in the hub's cache (`OWNER/MODEL`, `mbert`). The one place where
 //! such names are read.
 
 use std::fs;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
 use crate::pretrained::{MODEL_FILE, VOCABULARY_FOLDER};
+use crate::saved::is_saved;
 
 /// The folder of a run that holds snapshots of its weights, `STEP.safetensors` each.
 pub const SNAPSHOT_FOLDER: &str = "snapshots";
@@ -23,6 +24,8 @@ pub enum ModelLocation {
     },
     /// A Hugging Face folder.
     HuggingFace(PathBuf),
+    /// Hidden states that were computed before.
+    States(PathBuf),
 }
 
 impl ModelLocation {
@@ -38,6 +41,9 @@ impl ModelLocation {
         }
         if hub::is_checkpoint(name) {
             return Ok(Self::HuggingFace(name.to_owned()));
+        }
+        if is_saved(name) {
+            return Ok(Self::States(name.to_owned()));
         }
         let by_name = name.to_str().filter(|_| !name.exists()).and_then(hub::cached);
         if let Some(folder) = by_name {
@@ -58,7 +64,7 @@ impl ModelLocation {
     /// The folder of the run, without the step, or of the Hugging Face model.
     pub fn folder(&self) -> &Path {
         match self {
-            Self::Run { folder, .. } | Self::HuggingFace(folder) => folder,
+            Self::Run { folder, .. } | Self::HuggingFace(folder) | Self::States(folder) => folder,
         }
     }
 }
@@ -117,7 +123,7 @@ mod tests {
                 assert_eq!(folder, run);
                 weights
             }
-            ModelLocation::HuggingFace(_) => panic!("{name} is a run"),
+            _ => panic!("{name} is a run"),
         };
         assert_eq!(weights("a@b"), run.join(MODEL_FILE));
         assert_eq!(weights("a@b@400"), snapshot_file(&run, 400));

@@ -1,6 +1,7 @@
 //! A trained encoder, opened for use: its weights, its vocabulary, and the token ids of either.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use encoder::archive::{self, Archive};
 use encoder::{Batch, Encoder, EncoderConfig, SharingPlan, VocabularySize};
@@ -11,6 +12,8 @@ use text::{SentenceReader, Vocabulary};
 
 use crate::error::OpenError;
 use crate::location::ModelLocation;
+use crate::pooling::{Pooling, SentenceVectors};
+use crate::saved::{SavedStates, StateReader};
 use crate::token_ids::TokenIdMap;
 
 /// The file of a run that holds its best weights.
@@ -26,6 +29,9 @@ struct WeightsMetadata {
     /// Left out where it is true.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     has_mlm_head: bool,
+    /// Left out where it is false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    predicts_next: bool,
 }
 
 fn yes() -> bool {
@@ -44,6 +50,14 @@ pub struct PretrainedModel {
     pub fingerprint: String,
     /// Whether it predicts masked tokens: a checkpoint from elsewhere may lack the head for that.
     pub has_mlm_head: bool,
+    /// Whether it predicts the next token, as a decoder with its head does.
+    pub predicts_next: bool,
+    /// Which vector stands for a sentence, where vectors of sentences are made.
+    pub sentence_vectors: SentenceVectors,
+    /// Its states, where they were computed elsewhere.
+    saved: Option<Arc<SavedStates>>,
+    /// Where it was read from.
+    source: PathBuf,
     token_ids: TokenIdMap,
 }
 
@@ -54,6 +68,7 @@ pub fn architecture(folder: &Path) -> Result<EncoderConfig, OpenError> {
             Ok(Archive::open(&weights)?.metadata::<WeightsMetadata>()?.encoder)
         }
         ModelLocation::HuggingFace(folder) => Ok(hub::architecture(&folder)?),
+        ModelLocation::States(folder) => Err(OpenError::StatesAlone(folder)),
     }
 }
 
@@ -83,8 +98,18 @@ impl From<hub::Checkpoint> for PretrainedModel {
     fn from(checkpoint: hub::Checkpoint) -> Self {
         let hub::Checkpoint { model, params, vocabulary, fingerprint, summary } = checkpoint;
         let token_ids = TokenIdMap::new(&vocabulary, &SharingPlan::none());
-        let has_mlm_head = summary.has_mlm_head;
-        Self { encoder: model, params, vocabulary, fingerprint, has_mlm_head, token_ids }
+        Self {
+            encoder: model,
+            params,
+            vocabulary,
+            fingerprint,
+            has_mlm_head: summary.has_mlm_head,
+            predicts_next: summary.encoder.parts.attention.causal && summary.missing.is_empty(),
+            sentence_vectors: SentenceVectors::default(),
+            saved: None,
+            source: summary.folder,
+            token_ids,
+        }
     }
 }
 
@@ -94,18 +119,7 @@ impl PretrainedModel {
         match ModelLocation::find(name)? {
             ModelLocation::Run { folder, weights } => Self::open_run(&folder, &weights, device),
             ModelLocation::HuggingFace(folder) => Ok(hub::open(&folder, device)?.into()),
-        }
-    }
-
-    /// Opens a model whose every token sees the whole text.
-    ///
-    /// # Errors
-    /// Where it cannot be opened, or is a decoder.
-    pub fn open_encoder(name: &Path, device: &Device) -> Result<Self, OpenError> {
-        let model = Self::open(name, device)?;
-        match model.encoder.config().parts.attention.causal {
-            true => Err(OpenError::Decoder(name.to_owned())),
-            false => Ok(model),
+            ModelLocation::States(folder) => Err(OpenError::StatesAlone(folder)),
         }
     }
 
@@ -117,15 +131,104 @@ impl PretrainedModel {
         metadata.encoder.check()?;
         archive.check_holds(metadata.encoder.least_weights())?;
         let mut params = Params::new(device);
-        let encoder = Encoder::empty(metadata.encoder, &mut params)?;
+        let encoder = Encoder::empty(metadata.encoder.clone(), &mut params)?;
         let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
         let values = params.iter_mut().map(|(_, value, _)| value);
         archive.load(names.into_iter().zip(values).collect())?;
         let token_ids = TokenIdMap::new(&vocabulary, &encoder.config().separate);
         check_rows(path, encoder.config(), &token_ids.entries(&vocabulary))?;
         let fingerprint = archive.digest().to_owned();
-        let has_mlm_head = metadata.has_mlm_head;
-        Ok(Self { encoder, params, vocabulary, fingerprint, has_mlm_head, token_ids })
+        let WeightsMetadata { has_mlm_head, predicts_next, .. } = metadata;
+        Ok(Self {
+            encoder,
+            params,
+            vocabulary,
+            fingerprint,
+            has_mlm_head,
+            predicts_next,
+            sentence_vectors: SentenceVectors::default(),
+            saved: None,
+            source: folder.to_owned(),
+            token_ids,
+        })
+    }
+
+    /// States that were computed elsewhere, behind an encoder that is never run.
+    pub(crate) fn of_saved(
+        encoder: Encoder,
+        params: Params,
+        vocabulary: Vocabulary,
+        saved: SavedStates,
+    ) -> Self {
+        let token_ids = TokenIdMap::new(&vocabulary, &SharingPlan::none());
+        Self {
+            encoder,
+            params,
+            vocabulary,
+            fingerprint: saved.fingerprint().to_owned(),
+            has_mlm_head: false,
+            predicts_next: false,
+            sentence_vectors: SentenceVectors::default(),
+            source: saved.folder().to_owned(),
+            saved: Some(Arc::new(saved)),
+            token_ids,
+        }
+    }
+
+    /// Has sentences read, and their vectors made, in another way: as its own files of sentence-transformers say where no
+    /// pooling is given. A prompt, or the name of one of the model's, is put before every sentence.
+    ///
+    /// # Errors
+    /// Where the model does not say how, or does something that is not known here.
+    pub fn set_sentence_vectors(
+        &mut self,
+        pooling: Option<Pooling>,
+        prompt: Option<&str>,
+    ) -> crate::Result<()> {
+        if self.saved.is_some() && (prompt.is_some() || pooling.is_none()) {
+            let reason = "holds states that were computed before";
+            let remedy =
+                "compute them with the prompt, and pool them by mean, first, last or weighted";
+            return Err(crate::Error::input(self.source.display(), reason, remedy));
+        }
+        let Some(pooling) = pooling else {
+            let Some(modules) = hub::sentence_modules(&self.source)? else {
+                let remedy = "take another --pool";
+                let reason =
+                    "does not say how vectors of sentences are made (it has no modules.json)";
+                return Err(crate::Error::input(self.source.display(), reason, remedy));
+            };
+            let prompt = modules.prompt(prompt);
+            let mut skipped = 0;
+            if let Some(language) = self
+                .vocabulary
+                .languages()
+                .next()
+                .filter(|_| !prompt.is_empty() && !modules.include_prompt)
+            {
+                let mut reader = self.reader(language)?;
+                let end = usize::from(self.vocabulary.frame().1.is_some());
+                skipped = reader.sentence(&prompt).ids.len() - end;
+            }
+            let own = Some(modules);
+            self.sentence_vectors =
+                SentenceVectors { own, prompt, skipped, pooling: Pooling::Mean };
+            return Ok(());
+        };
+        let prompt = prompt.unwrap_or_default().to_owned();
+        self.sentence_vectors = SentenceVectors { prompt, ..pooling.into() };
+        Ok(())
+    }
+
+    /// Reads sentences of a language for their states.
+    pub fn sentences(&self, language: &str) -> text::Result<StateReader> {
+        let SentenceVectors { own, prompt, .. } = &self.sentence_vectors;
+        let longest = own.as_ref().and_then(|own| own.longest).unwrap_or(usize::MAX);
+        let longest = longest.min(self.encoder.config().positions);
+        let frame = self.vocabulary.frame();
+        let reader = self.vocabulary.reader(language, longest.max(frame.count() + 1))?;
+        let lowercase = own.as_ref().is_some_and(|own| own.lowercase);
+        Ok(StateReader { reader, prompt: prompt.clone(), lowercase, saved: self.saved.clone() })
     }
 
     /// Writes the model as the folder of a run, which must not exist yet unless `force` is set; it has its place once it is
@@ -137,6 +240,7 @@ impl PretrainedModel {
             encoder: self.encoder.config().clone(),
             vocabulary: self.vocabulary.fingerprint().to_owned(),
             has_mlm_head: self.has_mlm_head,
+            predicts_next: self.predicts_next,
         };
         let matrices = self.params.ids();
         let matrices = matrices.map(|id| (self.params.name(id).to_owned(), self.params.value(id)));
@@ -146,8 +250,8 @@ impl PretrainedModel {
 
     /// What the loop over text needs.
     pub fn parts(&mut self) -> EncoderParts<'_> {
-        let Self { encoder, params, vocabulary, token_ids, .. } = self;
-        EncoderParts { encoder, params, vocabulary, token_ids }
+        let Self { encoder, params, vocabulary, token_ids, saved, .. } = self;
+        EncoderParts { encoder, params, vocabulary, token_ids, saved: saved.as_deref() }
     }
 
     /// Sequences of vocabulary ids, special tokens included, as a batch for the encoder.
@@ -181,6 +285,8 @@ pub struct EncoderParts<'a> {
     pub vocabulary: &'a Vocabulary,
     /// From these ids to those of the encoder.
     pub token_ids: &'a TokenIdMap,
+    /// States that stand in place of the encoder's; ids are then their rows.
+    pub saved: Option<&'a SavedStates>,
 }
 
 impl EncoderParts<'_> {

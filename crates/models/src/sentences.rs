@@ -1,20 +1,20 @@
 //! Files of sentences, and the vectors of sentences at every layer.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use arrays::{Matrix, Stack, StackWriter};
-use files::At;
+use files::{At, NewFolder};
 use serde::{Deserialize, Serialize};
 use terms::RowCounts;
-use text::{EncodedSentence, LineRules, TextSource, TsvColumns};
+use text::{EncodedSentence, Frame, LineRules, TextSource, TsvColumns, UnknownCounts};
 
 use crate::error::{Error, Result};
 use crate::parallel::{ParallelSide, distinct};
 use crate::pretrained::PretrainedModel;
-use crate::states::{Pooling, for_each_until};
+use crate::saved::{SENTENCES, STATES, SavedLine};
+use crate::states::for_each_until;
 
 /// The sentences of a text, one a line; of `.tsv` files those of some columns. A line without text is
 /// refused: it would have no vector, and the lines of a translation would no longer belong to one another.
@@ -98,7 +98,7 @@ pub fn encode_pairs(
         let model = &mut models[side.min(last)];
         let frame = model.vocabulary.frame();
         lengths.push(ids.iter().map(|ids| (ids.len() - frame.count()) as u32).collect());
-        let number = model.reader(&text.language)?.language();
+        let number = model.sentences(&text.language)?.language();
         let matrices = pooled(model, number, &ids, layers[side])?;
         let layers = layers[side].iter().copied().zip(matrices).collect();
         stacks.push(Stack::numbered(&text.file, layers));
@@ -122,7 +122,7 @@ pub fn mean_vectors(
     let tokens = tokenize(model, side, &rows)?;
     let truncated = tokens.iter().filter(|sentence| sentence.truncated).count();
     let ids: Vec<&[u32]> = tokens.iter().map(|sentence| sentence.ids.as_slice()).collect();
-    let language = model.reader(&side.language)?.language();
+    let language = model.sentences(&side.language)?.language();
     Ok((pooled(model, language, &ids, layers)?, truncated))
 }
 
@@ -132,46 +132,47 @@ fn tokenize(
     side: &ParallelSide,
     rows: &[usize],
 ) -> Result<Vec<EncodedSentence>> {
-    let mut reader = model.reader(&side.language)?;
+    let mut reader = model.sentences(&side.language)?;
     let tokenize = |&row: &usize| match side.lines[row].as_str() {
         "" => Err(no_text(side.place(row))),
-        sentence => Ok(reader.sentence(sentence)),
+        sentence => reader.sentence(sentence),
     };
     rows.iter().map(tokenize).collect()
 }
 
-/// The mean vector of every sentence at each of some layers: sentences x dim.
+/// The vector of every sentence at each of some layers: sentences x columns.
 fn pooled(
     model: &mut PretrainedModel,
     language: usize,
     sentences: &[&[u32]],
     layers: &[usize],
 ) -> Result<Vec<Matrix>> {
-    let dim = model.encoder.config().dim;
     let mut values = vec![Vec::new(); layers.len()];
-    for_each_pooled(model, language, sentences, (layers, Pooling::Mean), |batch, _| {
+    for_each_pooled(model, language, sentences, layers, |batch, _| {
         values.iter_mut().zip(batch).for_each(|(values, batch)| values.extend_from_slice(batch));
         Ok(())
     })?;
-    Ok(values.into_iter().map(|v| Matrix::new(v.len() / dim, dim, v)).collect())
+    let rows = sentences.len();
+    Ok(values.into_iter().map(|v| Matrix::new(rows, v.len() / rows.max(1), v)).collect())
 }
 
-/// Calls `each` with the vectors of some sentences after others, at each of some layers (rows x dim), and with how many sentences are
+/// Calls `each` with the vectors of some sentences after others, at each of some layers (rows x columns), and with how many sentences are
 /// done.
 fn for_each_pooled<S: AsRef<[u32]> + Sync>(
     model: &mut PretrainedModel,
     language: usize,
     sentences: &[S],
-    (layers, pooling): (&[usize], Pooling),
+    layers: &[usize],
     mut each: impl FnMut(&[Vec<f32>], usize) -> Result<()> + Send,
 ) -> Result<()> {
     let mut values = vec![Vec::new(); layers.len()];
+    let vectors = model.sentence_vectors.clone();
     let ids = sentences.iter().map(|ids| Ok::<_, Error>(ids.as_ref()));
     let last = layers.iter().copied().max();
     for_each_until(model.parts(), language, last, ids, |states| {
         for (values, &layer) in values.iter_mut().zip(layers) {
             values.clear();
-            pooling.push(states, layer, values);
+            vectors.push(states, layer, values);
         }
         each(&values, states.first + states.sentences())
     })
@@ -196,22 +197,22 @@ pub fn encode_lines(
     model: &mut PretrainedModel,
     (language, place): (&str, &str),
     lines: &[String],
-    (layers, pooling): (&[usize], Pooling),
+    layers: &[usize],
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<EncodedLines> {
-    let mut reader = model.reader(language)?;
+    let mut reader = model.sentences(language)?;
     let (mut sentences, mut truncated) = (Vec::new(), 0);
     for (number, line) in lines.iter().enumerate() {
         if line.trim().is_empty() {
             return Err(no_text(format!("{place}[{number}]")));
         }
-        let sentence = reader.sentence(line);
+        let sentence = reader.sentence(line)?;
         truncated += usize::from(sentence.truncated);
         sentences.push(sentence.ids);
     }
     let mut values = vec![Vec::new(); layers.len()];
     let language = reader.language();
-    for_each_pooled(model, language, &sentences, (layers, pooling), |batch, done| {
+    for_each_pooled(model, language, &sentences, layers, |batch, done| {
         values.iter_mut().zip(batch).for_each(|(values, batch)| values.extend_from_slice(batch));
         progress(done, sentences.len());
         Ok(())
@@ -238,20 +239,17 @@ pub fn encode_to(
     layer: usize,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<usize> {
-    let dim = model.encoder.config().dim;
+    let config = model.encoder.config();
+    let dim = model.sentence_vectors.width(config.dim, layer == config.layers);
     let (mut failure, mut truncated) = (None, 0);
     let written = files::in_place_of(path, |file| {
         let mut fill = || -> Result<()> {
             let mut writer = StackWriter::new(file, 1, lines.len(), dim).at(path, "write")?;
             for (number, some) in lines.chunks(LINES_AT_ONCE).enumerate() {
                 let before = number * LINES_AT_ONCE;
-                let encoded = encode_lines(
-                    model,
-                    (language, place),
-                    some,
-                    (&[layer], Pooling::Mean),
-                    |done, _| progress(before + done, lines.len()),
-                )?;
+                let encoded = encode_lines(model, (language, place), some, &[layer], |done, _| {
+                    progress(before + done, lines.len());
+                })?;
                 truncated += encoded.truncated;
                 writer.append(some.len(), &encoded.layers).at(path, "write")?;
             }
@@ -271,18 +269,19 @@ pub fn encode_to(
 /// What is encoded, and where it goes.
 #[derive(Clone, Debug)]
 pub struct EncodeConfig {
-    /// The language of the text.
-    pub language: String,
-    /// Files of one sentence a line, which add up. `-` is standard input.
-    pub files: Vec<String>,
+    /// Languages, each with its files of one sentence a line, which add up. `-` is standard input.
+    pub texts: Vec<(String, Vec<String>)>,
     /// The columns of sentences of `.tsv` files.
     pub columns: TsvColumns,
     /// Layers, from 0 (the embeddings) up.
     pub layers: Vec<usize>,
-    /// Which vector stands for a sentence.
-    pub pooling: Pooling,
-    /// The array to write: layers x rows x dim, or rows x dim of one layer. `-` is standard output.
+    /// The array to write: layers x rows x dim, or rows x dim of one layer (`-` is standard output). Or a folder of saved states
+    /// ([`crate::SavedStates`]).
     pub out: PathBuf,
+    /// Whether it is such a folder.
+    pub folder: bool,
+    /// Whether what is there is replaced.
+    pub force: bool,
     /// Where to write how many tokens each sentence has, one number a line.
     pub lengths: Option<PathBuf>,
 }
@@ -310,87 +309,175 @@ pub struct EncodeResult {
     pub tokens_per_s: f64,
 }
 
-/// Encodes every sentence of a text into an array, which appears when it is whole. `progress` is called
+/// The sentences of a language that are encoded.
+struct TokenizedText {
+    /// The number of the language.
+    language: usize,
+    ids: Vec<Vec<u32>>,
+    /// What is written of each beside its states, where they are saved.
+    saved: Vec<SavedLine>,
+}
+
+/// Reads the sentences of a language; also says how many were truncated, and the share of unknown subwords.
+fn read_text(
+    model: &PretrainedModel,
+    (language, files): &(String, Vec<String>),
+    config: &EncodeConfig,
+) -> Result<(TokenizedText, usize, UnknownCounts)> {
+    let mut reader = model.sentences(language)?;
+    let source = open(files, &config.columns)?;
+    let mut text = TokenizedText { language: reader.language(), ids: vec![], saved: vec![] };
+    let mut truncated = 0;
+    for line in lines(&source) {
+        let line = line?;
+        let sentence = reader.sentence(&line)?;
+        truncated += usize::from(sentence.truncated);
+        text.ids.push(sentence.ids);
+        if config.folder {
+            text.saved.push(SavedLine {
+                lang: language.clone(),
+                text: line,
+                ..SavedLine::default()
+            });
+        }
+    }
+    let unknown = reader.unknown_counts();
+    // Rows that are tokens are said to be which.
+    let each = model.sentence_vectors.rows(2, Frame(None, None)) > 1;
+    for (line, ids) in text.saved.iter_mut().zip(&text.ids).filter(|_| each) {
+        let ids = &ids[model.vocabulary.frame().within(0..ids.len())];
+        let token = |&id: &u32| model.vocabulary.subword(id).unwrap_or_default().to_owned();
+        line.tokens = Some(ids.iter().map(token).collect());
+        let split: Vec<&str> = line.text.split_whitespace().collect();
+        let words = reader.words(&split)?;
+        // Some tokenizers cut words otherwise than text.
+        line.words = (words.ids == ids).then(|| {
+            let word = |at: u32| words.firsts.partition_point(|&first| first <= at) as u32 - 1;
+            (0..ids.len() as u32).map(word).collect()
+        });
+    }
+    Ok((text, truncated, unknown))
+}
+
+/// Encodes every sentence of a text into an array or a folder, which appears when it is whole. `progress` is called
 /// with how many sentences are done, and of how many.
+///
+/// # Errors
+/// Where text cannot be read or encoded, or something cannot be written.
 pub fn encode(
     model: &mut PretrainedModel,
     config: &EncodeConfig,
-    mut progress: impl FnMut(usize, usize) + Send,
+    progress: impl FnMut(usize, usize) + Send,
 ) -> Result<EncodeResult> {
-    let mut reader = model.reader(&config.language)?;
-    let source = open(&config.files, &config.columns)?;
-    let (mut sentences, mut truncated) = (Vec::new(), 0);
-    for line in lines(&source) {
-        let sentence = reader.sentence(&line?);
-        truncated += usize::from(sentence.truncated);
-        sentences.push(sentence.ids);
+    let (mut texts, mut truncated, mut unknown) = (Vec::new(), 0, UnknownCounts::default());
+    for text in &config.texts {
+        let (text, cut, counts) = read_text(model, text, config)?;
+        texts.push(text);
+        truncated += cut;
+        unknown.subwords += counts.subwords;
+        unknown.unknown += counts.unknown;
     }
-    let frame = model.vocabulary.frame();
-    let rows = sentences.iter().map(|ids| config.pooling.rows(ids.len(), frame)).sum();
-    let start = Instant::now();
-    let mut failure = None;
-    // Of two processes, both files are one's in the end: held from before the first takes its place.
-    let mut together = None;
-    let written = files::in_place_of(&config.out, |file| {
-        let all = sentences.len();
-        let progress = &mut |done| progress(done, all);
-        let encoded =
-            encode_into(file, model, reader.language(), &sentences, rows, config, progress);
-        encoded.map_err(|error| {
-            failure = Some(error);
-            io::Error::other("the text could not be encoded to its end")
-        })?;
-        let outputs = [Some(&config.out), config.lengths.as_ref()].into_iter().flatten();
-        together = Some(files::lock_outputs(outputs.map(PathBuf::as_path)));
-        Ok(())
-    });
-    match failure {
-        Some(error) => return Err(error),
-        None => written?,
-    }
-    if let Some(path) = &config.lengths {
-        let line = |ids: &Vec<u32>| format!("{}\n", ids.len() - frame.count());
-        let lengths: String = sentences.iter().map(line).collect();
-        files::write(path, lengths)?;
-    }
-    drop(together);
-    let (tokens, seconds) =
-        (sentences.iter().map(|ids| ids.len() as u64).sum(), start.elapsed().as_secs_f64());
-    let mut shape = vec![config.layers.len(), rows, model.encoder.config().dim];
+    let (frame, vectors) = (model.vocabulary.frame(), &model.sentence_vectors);
+    let all = || texts.iter().flat_map(|text| &text.ids);
+    let rows = all().map(|ids| vectors.rows(ids.len(), frame)).sum();
+    let (start, dim) = (Instant::now(), width(model, config)?);
+    let mut shape = vec![config.layers.len(), rows, dim];
     if config.layers.len() == 1 {
         shape.remove(0);
     }
+    let sentences = all().count();
+    let tokens = all().map(|ids| ids.len() as u64).sum();
+    let lengths: String = all().map(|ids| format!("{}\n", ids.len() - frame.count())).collect();
+    if config.folder {
+        let draft = NewFolder::with_force(&config.out, config.force)?;
+        write_array(&draft.path().join(STATES), model, &texts, (rows, dim), config, progress)?;
+        let mut lines = String::new();
+        for line in texts.iter().flat_map(|text| &text.saved) {
+            lines += &serde_json::to_string(line).expect("plain data");
+            lines.push('\n');
+        }
+        files::write(&draft.path().join(SENTENCES), lines)?;
+        draft.finish()?;
+    } else {
+        let together = write_array(&config.out, model, &texts, (rows, dim), config, progress)?;
+        if let Some(path) = &config.lengths {
+            files::write(path, lengths)?;
+        }
+        drop(together);
+    }
+    let seconds = start.elapsed().as_secs_f64();
     Ok(EncodeResult {
         out: config.out.clone(),
         shape,
-        sentences: sentences.len(),
+        sentences,
         tokens,
         truncated,
-        unknown_share: reader.unknown_counts().share(),
+        unknown_share: unknown.share(),
         model: model.fingerprint.clone(),
         seconds,
         tokens_per_s: tokens as f64 / seconds,
     })
 }
 
-fn encode_into(
-    file: &File,
+/// The columns of the vectors that are written, which are the same at every layer.
+fn width(model: &PretrainedModel, config: &EncodeConfig) -> Result<usize> {
+    let shape = model.encoder.config();
+    let width = |&layer: &usize| model.sentence_vectors.width(shape.dim, layer == shape.layers);
+    let mut widths = config.layers.iter().map(width);
+    let first = widths.next().unwrap_or(shape.dim);
+    match widths.find(|&other| other != first) {
+        None => Ok(first),
+        Some(other) => {
+            let reason = format!(
+                "vectors have {first} columns at one layer and {other} at another; name one layer"
+            );
+            Err(Error::of_key("layers", reason))
+        }
+    }
+}
+
+/// Writes the array, and gives the lock under which what belongs to it is to be written too.
+fn write_array(
+    out: &Path,
     model: &mut PretrainedModel,
-    language: usize,
-    sentences: &[Vec<u32>],
-    rows: usize,
+    texts: &[TokenizedText],
+    (rows, dim): (usize, usize),
     config: &EncodeConfig,
-    progress: &mut (dyn FnMut(usize) + Send),
-) -> Result<()> {
-    let (layers, out) = (&config.layers, &config.out);
-    let dim = model.encoder.config().dim;
-    let mut writer = StackWriter::new(file, layers.len(), rows, dim).at(out, "write")?;
-    for_each_pooled(model, language, sentences, (layers, config.pooling), |values, done| {
-        writer.append(values[0].len() / dim, values).at(out, "write")?;
-        progress(done);
+    mut progress: impl FnMut(usize, usize) + Send,
+) -> Result<Option<files::OutputLock>> {
+    let all: usize = texts.iter().map(|text| text.ids.len()).sum();
+    let mut failure = None;
+    // Of two processes, both files are one's in the end: held from before the first takes its place.
+    let mut together = None;
+    let written = files::in_place_of(out, |file| {
+        let mut fill = || -> Result<()> {
+            let layers = &config.layers;
+            let mut writer = StackWriter::new(file, layers.len(), rows, dim).at(out, "write")?;
+            let mut before = 0;
+            for TokenizedText { language, ids, .. } in texts {
+                for_each_pooled(model, *language, ids, layers, |values, done| {
+                    writer.append(values[0].len() / dim, values).at(out, "write")?;
+                    progress(before + done, all);
+                    Ok(())
+                })?;
+                before += ids.len();
+            }
+            Ok(writer.finish().at(out, "write")?)
+        };
+        fill().map_err(|error| {
+            failure = Some(error);
+            io::Error::other("the text could not be encoded to its end")
+        })?;
+        if !config.folder {
+            let outputs = [Some(&config.out), config.lengths.as_ref()].into_iter().flatten();
+            together = Some(files::lock_outputs(outputs.map(PathBuf::as_path)));
+        }
         Ok(())
-    })?;
-    Ok(writer.finish().at(out, "write")?)
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(written.map(|()| together)?),
+    }
 }
 
 /// A line without text would have no vector.

@@ -2,7 +2,7 @@
 //!
 //! Sequences follow one another without padding, so a batch is filled with sentences as they come,
 //! whatever their lengths, up to a number of tokens that keeps the device busy. No row of a batch
-//! depends on another sequence: results are the same whatever the batches.
+//! depends on another sequence: results are the same whatever the batches. States that were saved are gathered instead.
 
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ use encoder::{Batch, Request};
 use tensor::{Device, Mode, Spans, Tape, Tensor};
 use text::Frame;
 
+pub use crate::pooling::Pooling;
 use crate::pretrained::EncoderParts;
 
 /// Tokens encoded at once on a CPU, whose caches are small.
@@ -54,6 +55,8 @@ pub struct HiddenStates<'a> {
     pub device: &'a Device,
     /// For each layer from the embeddings up: rows x dim.
     pub hidden: Vec<&'a Tensor>,
+    /// Where the last layer is among them, it as heads read it, after the final norm.
+    pub output: Option<&'a Tensor>,
 }
 
 impl HiddenStates<'_> {
@@ -70,40 +73,6 @@ impl HiddenStates<'_> {
     /// The means of some ranges of rows of a layer, one after the other: ranges x dim.
     pub fn means(&self, layer: usize, ranges: &[Range<usize>]) -> Vec<f32> {
         self.device.row_means(self.hidden[layer], ranges)
-    }
-}
-
-/// Which vector stands for a sentence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pooling {
-    /// The mean of its tokens, without the special tokens.
-    Mean,
-    /// Its first token: the special token before it (`[CLS]`, `<s>`), where there is one.
-    First,
-    /// None does: each of its tokens has its own, without the special tokens.
-    None,
-}
-
-impl Pooling {
-    /// How many vectors a sentence of so many ids, special tokens included, is given.
-    pub fn rows(self, ids: usize, frame: Frame) -> usize {
-        if self == Pooling::None { ids - frame.count() } else { 1 }
-    }
-
-    /// Appends the vectors of every sentence at a layer.
-    pub fn push(self, states: &HiddenStates<'_>, layer: usize, out: &mut Vec<f32>) {
-        let inner = (0..states.sentences()).map(|sentence| states.inner(sentence));
-        match self {
-            Pooling::Mean => out.extend(states.means(layer, &inner.collect::<Vec<_>>())),
-            Pooling::First => {
-                let first = states.spans.iter().map(|span| span.start..span.start + 1);
-                out.extend(states.means(layer, &first.collect::<Vec<_>>()));
-            }
-            Pooling::None => {
-                let (elements, dim) = (states.hidden[layer].elements(), states.dim);
-                inner.for_each(|inner| out.extend(&elements[inner.start * dim..inner.end * dim]));
-            }
-        }
     }
 }
 
@@ -133,14 +102,22 @@ pub fn for_each_until<S: AsRef<[u32]> + Sync, E: Send>(
 ) -> Result<(), E> {
     for_each_batch(parts, language, sentences, |parts, tokens| {
         let TokenBatch { first, batch, .. } = tokens;
-        let EncoderParts { encoder, params, vocabulary, .. } = parts;
+        let EncoderParts { encoder, params, vocabulary, saved, .. } = parts;
         let (device, frame) = (params.device().clone(), vocabulary.frame());
+        let (spans, dim) = (&batch.spans, encoder.config().dim);
+        if let Some(saved) = saved {
+            let layers = saved.rows(tokens.sentences, last, &device);
+            let hidden = layers.iter().collect();
+            let device = &device;
+            return each(&HiddenStates { first, spans, frame, dim, device, hidden, output: None });
+        }
         let mut tape = Tape::new(params, Mode::Evaluate);
         let encoded =
             encoder.encode(&mut tape, batch, Request { until: last, ..Request::default() });
-        let hidden = encoded.hidden.iter().map(|&hidden| tape.value(hidden)).collect();
-        let (spans, dim, device) = (&batch.spans, encoder.config().dim, &device);
-        each(&HiddenStates { first, spans, frame, dim, device, hidden })
+        let hidden: Vec<_> = encoded.hidden.iter().map(|&hidden| tape.value(hidden)).collect();
+        let whole = hidden.len() > encoder.config().layers;
+        let output = whole.then(|| tape.value(encoded.output));
+        each(&HiddenStates { first, spans, frame, dim, device: &device, hidden, output })
     })
 }
 

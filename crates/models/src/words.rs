@@ -451,6 +451,7 @@ mod tests {
             dim,
             device: &device,
             hidden: vec![&hidden],
+            output: None,
         };
         let [mut by_word, mut one_by_one] = [(); 2].map(|()| vec![vec![0.0; 3 * dim]]);
         add_by_word(&states, &segments, &[0], dim, &mut by_word);

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use models::PretrainedModel;
 use models::masked::predict_masked;
 use models::sentences::{self, EncodedLines, encode_lines};
 use models::states::Pooling;
+use models::{PretrainedModel, SentenceVectors};
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use shift::means::{MeanVectors, compute};
@@ -115,13 +115,18 @@ impl LoadedModel {
         language: String,
         layers: Vec<usize>,
         pool: &str,
+        prompt: Option<String>,
     ) -> PyResult<Encoded<'py>> {
         let pooling = match pool {
-            "mean" => Pooling::Mean,
-            "first" => Pooling::First,
-            "none" => Pooling::None,
+            "mean" => Some(Pooling::Mean),
+            "first" => Some(Pooling::First),
+            "last" => Some(Pooling::Last),
+            "weighted" => Some(Pooling::Weighted),
+            "none" => Some(Pooling::None),
+            "own" => None,
             _ => {
-                let message = format!("there is no `{pool}`; give mean, first or none");
+                let message =
+                    format!("there is no `{pool}`; give mean, first, last, weighted, none or own");
                 return Err(Failure::usage("pool", message).into());
             }
         };
@@ -129,16 +134,24 @@ impl LoadedModel {
         let encoded = self.with(py, move |model, _, watched| {
             let show = |done, all| watched.show("sentences", done as u64, all as u64, "");
             let place = (language.as_str(), "texts");
-            Ok(encode_lines(model, place, &texts, (&layers, pooling), show)?)
+            model.set_sentence_vectors(pooling, prompt.as_deref())?;
+            let encoded = encode_lines(model, place, &texts, &layers, show);
+            model.sentence_vectors = SentenceVectors::default();
+            Ok(encoded?)
         })?;
         let EncodedLines { layers, lengths, truncated, unknown_share } = encoded;
-        let rows = layers.first().map_or(0, Vec::len) / self.dim;
+        let rows = if pool == "none" { lengths.iter().sum() } else { lengths.len() };
+        let dim = layers.first().map_or(0, Vec::len) / rows.max(1);
+        if layers.iter().any(|values| values.len() != rows * dim) {
+            let message = "vectors have more columns at one layer than at another; name one layer";
+            return Err(Failure::usage("layers", message.to_owned()).into());
+        }
         // One layer is handed over as it is; several become one array.
         let values = match <[Vec<f32>; 1]>::try_from(layers) {
             Ok([layer]) => layer,
             Err(layers) => layers.concat(),
         };
-        let array = PyArray1::from_vec(py, values).reshape([count, rows, self.dim])?;
+        let array = PyArray1::from_vec(py, values).reshape([count, rows, dim])?;
         Ok((array, lengths, truncated, unknown_share))
     }
 

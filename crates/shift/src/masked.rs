@@ -11,7 +11,7 @@ use models::{EncoderParts, PretrainedModel};
 use serde::{Deserialize, Serialize};
 use tensor::{Mode, Tape};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::token_sets::TokenUsers;
 use crate::translate::{ShiftDirection, check};
 
@@ -73,6 +73,9 @@ pub fn masked_predictions(
     seed: u64,
 ) -> Result<MaskedPredictions> {
     check(model)?;
+    if !model.has_mlm_head {
+        return Err(Error::request("the model predicts the next token, and no masked one"));
+    }
     let language = model.vocabulary.language(direction.source())?;
     let masked = MaskedSentences::new(&model.vocabulary, sentences, seed);
     let most_frequent = direction.most_frequent();

@@ -1,8 +1,11 @@
 //! Sentences as token ids, ready for a model.
 
+use std::ops::Range;
+
+use encoder::Encoder;
 use models::PretrainedModel;
 use models::parallel::{ParallelSide, distinct};
-use text::SentenceReader;
+use text::{Frame, SentenceReader, Vocabulary};
 
 use crate::error::Result;
 
@@ -23,6 +26,45 @@ pub struct ParallelTokens {
     pub repeated: usize,
     /// The other rows, a side for each language.
     pub sides: Vec<TokenizedSentences>,
+}
+
+/// Which rows a model's head reads for a text's own tokens: one for masked tokens each of them, one for the next token the row before
+/// each; the first of a text without a special token before it then has none.
+#[derive(Clone, Copy)]
+pub(crate) struct HeadRows {
+    pub(crate) frame: Frame,
+    pub(crate) next: bool,
+}
+
+impl HeadRows {
+    pub(crate) fn of(vocabulary: &Vocabulary, encoder: &Encoder) -> Self {
+        let next = encoder.config().parts.attention.causal;
+        let frame = match next {
+            true => vocabulary.frame(),
+            false => Frame(Some(0), Some(0)),
+        };
+        Self { frame, next }
+    }
+
+    /// The rows that are read, of a sequence's.
+    pub(crate) fn read(self, span: Range<usize>) -> Range<usize> {
+        let own = self.frame.within(span.clone());
+        match self.next {
+            true => own.start.max(span.start + 1) - 1..own.end.max(span.start + 1) - 1,
+            false => own,
+        }
+    }
+
+    /// The tokens that stand where something is predicted.
+    pub(crate) fn predicted(self, ids: &[u32]) -> &[u32] {
+        let (rows, by) = (self.read(0..ids.len()), usize::from(self.next));
+        &ids[rows.start + by..rows.end + by]
+    }
+
+    /// A text's own tokens.
+    pub(crate) fn own(self, ids: &[u32]) -> &[u32] {
+        &ids[self.frame.within(0..ids.len())]
+    }
 }
 
 /// The ids of a line between its special tokens; none if it is empty or too long.

@@ -1,5 +1,6 @@
 //! Token translation (Liu et al. 2020): hidden states are shifted at one layer, the layers above run, and
-//! every position is decoded although none was masked.
+//! every position is decoded although none was masked. The head of a decoder predicts the next token, so a token is decoded at the row
+//! before it.
 //!
 //! A sweep tries all layers and weights. The states below the shifted layer do not depend on the
 //! shift, so they are computed once; a setting then costs only the layers above it and the softmax.
@@ -22,15 +23,15 @@ use crate::checkpoint::SweepCheckpoint;
 use crate::error::{Error, Result};
 use crate::masked::MaskedPredictions;
 use crate::means::MeanVectors;
-use crate::sentences::{ParallelTokens, tokenize};
+use crate::sentences::{HeadRows, ParallelTokens, tokenize};
 use crate::shifter::{ShiftKind, Shifter};
 use crate::token_sets::{TokenSetSize, TokenSets, TokenUsers};
 
-/// Refuses a model without an MLM head, or whose softmax has only the subwords of the language read.
+/// Refuses a model that predicts no tokens, or whose softmax has only the subwords of the language read.
 pub(crate) fn check(model: &PretrainedModel) -> Result<()> {
-    if !model.has_mlm_head {
+    if !model.has_mlm_head && !model.predicts_next {
         return Err(Error::request(
-            "this checkpoint has no MLM head; take one saved from a model `…ForMaskedLM`",
+            "this checkpoint has no head that predicts tokens; take one saved from a model `…ForMaskedLM` or `…ForCausalLM`",
         ));
     }
     if model.encoder.config().separate.tokens {
@@ -108,9 +109,9 @@ fn predict<T>(
     settings: &[ShiftSetting],
     decode: Decoder<'_, T>,
 ) -> PredictedTokens<T> {
-    let EncoderParts { encoder: model, params, .. } = parts;
-    let device = params.device().clone();
-    let inner = || batch.spans.iter().flat_map(|span| span.start + 1..span.end - 1);
+    let EncoderParts { encoder: model, params, vocabulary, .. } = parts;
+    let (device, head) = (params.device().clone(), HeadRows::of(vocabulary, model));
+    let inner = || batch.spans.iter().flat_map(|span| head.read(span));
     let inner_rows: Indices = inner().map(|row| row as u32).collect();
     let inner_ids: Vec<u32> = inner().map(|row| ids[row]).collect();
     let top = model.config().layers;
@@ -261,9 +262,10 @@ impl<'a> ShiftDirection<'a> {
     /// Where the model does not have the language.
     pub fn unknown_words(&self, model: &PretrainedModel, sentence: &str) -> Result<Vec<String>> {
         let mut reader = model.reader(self.source())?;
-        let mut is_unknown = |word: &&str| match &reader.sentence(word).ids[..] {
-            [_, subwords @ .., _] => !subwords.iter().any(|&id| self.users(id).source),
-            _ => true,
+        let head = HeadRows::of(&model.vocabulary, &model.encoder);
+        let mut is_unknown = |word: &&str| {
+            let ids = reader.sentence(word).ids;
+            !head.own(&ids).iter().any(|&id| self.users(id).source)
         };
         let words = sentence.split_whitespace();
         Ok(words.filter(|word| is_unknown(word)).map(str::to_owned).collect())
@@ -369,6 +371,10 @@ impl TranslationRequest<'_> {
             })
         })?;
         let shifter = Shifter::new(direction.means, direction.from, direction.to, layer, kind)?;
+        if HeadRows::of(&model.vocabulary, &model.encoder).predicted(&ids).is_empty() {
+            let reason = "is one token, before which the model predicts none; give a longer one";
+            return Err(Error::Sentence(reason.to_owned()));
+        }
         let batch = model.batch(reader.language(), [ids.as_slice()]);
         let settings: Vec<ShiftSetting> =
             alphas.iter().map(|&alpha| ShiftSetting { layer, alpha }).collect();
@@ -672,11 +678,13 @@ pub fn sweep(
     watch: &mut (dyn FnMut(usize) -> bool + Send),
 ) -> Result<Option<DirectionSweep>> {
     check(model)?;
-    let pairs = readable_pairs(text, sides);
+    let head = HeadRows::of(&model.vocabulary, &model.encoder);
+    let mut pairs = readable_pairs(text, sides);
+    pairs.retain(|(source, _)| !head.predicted(source).is_empty());
     if let Some(checkpoint) = &mut checkpoint {
         checkpoint.identify(&sweep_key(model, direction, grid, &pairs, gold));
     }
-    let answers = Answers::new(&pairs, gold, grid.seed);
+    let answers = Answers::new(&pairs, head, gold, grid.seed);
     let mut shifters = BTreeMap::new();
     for &layer in grid.layers {
         let (means, from, to) = (direction.means, direction.from, direction.to);
@@ -798,32 +806,33 @@ fn sweep_key(
 
 struct Answers<'a> {
     pairs: &'a [(&'a [u32], &'a [u32])],
+    head: HeadRows,
     references: References,
     gold: &'a GoldTranslations,
     /// For how many words that are read, none a translation of itself, a subword is a translation.
     right_for: HashMap<u32, u64>,
 }
 
-/// A sentence without its first and last token, which are special.
-fn inside(ids: &[u32]) -> &[u32] {
-    &ids[1..ids.len() - 1]
-}
-
 impl<'a> Answers<'a> {
-    fn new(pairs: &'a [(&'a [u32], &'a [u32])], gold: &'a GoldTranslations, seed: u64) -> Self {
-        let references =
-            References::new(pairs.iter().map(|(_, reference)| inside(reference)), seed);
+    fn new(
+        pairs: &'a [(&'a [u32], &'a [u32])],
+        head: HeadRows,
+        gold: &'a GoldTranslations,
+        seed: u64,
+    ) -> Self {
+        let references = pairs.iter().map(|(_, reference)| head.own(reference));
+        let references = References::new(references, seed);
         let mut right_for = HashMap::new();
-        let words = pairs.iter().flat_map(|(source, _)| inside(source));
+        let words = pairs.iter().flat_map(|(source, _)| head.predicted(source));
         for translation in words.filter_map(|&word| gold.different(word)).flatten() {
             *right_for.entry(*translation).or_default() += 1;
         }
-        Self { pairs, references, gold, right_for }
+        Self { pairs, head, references, gold, right_for }
     }
 
     /// BLEU-1 of the most frequent tokens of the language that is shifted to.
     fn frequent(&self, direction: &ShiftDirection<'_>) -> f64 {
-        let lengths = self.pairs.iter().map(|(source, _)| inside(source).len());
+        let lengths = self.pairs.iter().map(|(source, _)| self.head.predicted(source).len());
         self.references.constant(&direction.frequent, lengths).score()
     }
 }
@@ -838,7 +847,7 @@ fn tally(
     let mut tally = CellCounts::default();
     let mut rest = predicted;
     for sentence in sentences {
-        let source = inside(answers.pairs[sentence].0);
+        let source = answers.head.predicted(answers.pairs[sentence].0);
         let predicted = rest.split_off(..source.len()).expect("a prediction for every subword");
         tally.bleu.merge(&answers.references.score(sentence, predicted));
         tally.converted.add(predicted.iter().map(|&id| direction.users(id).pair()));
@@ -909,7 +918,10 @@ impl CellCounts {
 
 #[cfg(test)]
 mod tests {
+    use text::Frame;
+
     use super::{Answers, CellCounts, ConversionCounts, GoldTranslations, ShiftSetting, highest};
+    use crate::sentences::HeadRows;
     use crate::token_sets::TokenUsers;
 
     /// Of five predicted subwords two are of neither language, and one of these of a third.
@@ -945,7 +957,8 @@ mod tests {
         gold.identical.insert(2);
         let sentences: [&[u32]; 2] = [&[0, 1, 2, 1, 7, 0], &[0, 3, 1, 0]];
         let pairs = sentences.map(|sentence| (sentence, sentence));
-        let answers = Answers::new(&pairs, &gold, 1);
+        let head = HeadRows { frame: Frame(Some(0), Some(0)), next: false };
+        let answers = Answers::new(&pairs, head, &gold, 1);
         let cell = |translate: fn(u32) -> u32| {
             let mut counts = CellCounts::default();
             for &word in sentences.concat().iter().filter(|&&word| word != 0) {

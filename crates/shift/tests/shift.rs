@@ -356,3 +356,56 @@ fn bleu_is_that_of_sacrebleu() {
     }
     assert_eq!(checked, 2000);
 }
+
+/// The head of a decoder predicts the next token, so what stands at a place is decoded from the row before it; without a special token
+/// before a text, its first token has no such row. An output that is off by one, or a `<bos>` too many, is another.
+#[test]
+fn a_decoder_is_decoded_at_the_row_before() {
+    let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures");
+    let folder = TempDir::new().unwrap();
+    for (language, text) in [("aa", "the cat sat\n"), ("bb", "le chat\n")] {
+        std::fs::write(folder.path().join(language), text.repeat(9)).unwrap();
+    }
+    for (name, framed) in [("llama", true), ("gpt2", false)] {
+        let mut model = PretrainedModel::open(&hub.join(name), &Device::cpu(1).unwrap()).unwrap();
+        assert!(model.predicts_next && !model.has_mlm_head);
+        let corpora = ["aa", "bb"].map(|language| corpus(&model, folder.path(), language));
+        let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
+        let direction = first_to_second(&means);
+        let sentence = "the cat sat on";
+        let alphas = [0.0, 0.5];
+        let kind = ShiftKind::Mean;
+        let found = translate(&mut model, &direction, 1, kind, &alphas, sentence).unwrap();
+        let ids = model.reader("aa").unwrap().sentence(sentence).ids;
+        let batch = model.batch(0, [ids.as_slice()]);
+        let mut tape = Tape::new(&mut model.params, Mode::Evaluate);
+        let encoded = model.encoder.encode(&mut tape, &batch, Request::default());
+        let best = model.encoder.best_tokens(&mut tape, 0, encoded.output, 1);
+        // The last row predicts what comes after the text.
+        let expected = &best[..best.len() - 1];
+        assert_eq!(expected.len(), ids.len() - 1);
+        let own = model.vocabulary.frame().within(0..ids.len()).len();
+        assert_eq!(expected.len(), if framed { own } else { own - 1 });
+        let texts: Vec<String> = expected
+            .iter()
+            .map(|&id| match model.vocabulary.subword(id).unwrap() {
+                special if special.starts_with('<') => special.to_owned(),
+                subword => format!("{subword}-"),
+            })
+            .collect();
+        let ours: Vec<&str> = found[0].subwords.iter().map(|subword| &*subword.text).collect();
+        assert_eq!(ours, texts, "{name}");
+        assert_eq!(found[1].subwords.len(), texts.len());
+        // A sweep over the same text goes through, and predicts no masked tokens.
+        let sides = [("aa", "the cat sat"), ("bb", "le chat")]
+            .map(|(language, line)| ParallelSide::new(language, language, vec![line.to_owned()]));
+        let text = tokenize_parallel(&model, &sides, 9).unwrap();
+        let grid = SweepGrid { layers: &[0, 1, 2], alphas: &alphas, kind, seed: 1 };
+        let gold = GoldTranslations::default();
+        let swept =
+            sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, None, &mut |_| true);
+        assert_eq!(swept.unwrap().unwrap().cells.len(), 6);
+        let error = masked_predictions(&mut model, &direction, &[&ids], 1).unwrap_err();
+        assert!(error.to_string().contains("no masked"), "{error}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Sentences, and pairs of sentences, with a label each: `sentence⇥label`, `premise⇥hypothesis⇥label`.
 //!
 //! They stand in one input, `[CLS] premise [SEP] hypothesis [SEP]` or what the vocabulary has for these, and a
-//! linear classifier reads the first token (Devlin et al. 2019, §4.1). An input that is too long loses tokens
+//! linear classifier reads the first token (Devlin et al. 2019, §4.1), of a decoder the last (Radford et al. 2018). An input that is too long loses tokens
 //! at the end of its longest sentence, and is counted.
 
 use std::path::{Path, PathBuf};
@@ -211,8 +211,8 @@ impl LabelledFile for LabelledTexts {
         labels: &LabelSet,
     ) -> PreparedInputs {
         let mut prepared = PreparedInputs::default();
-        let (start, end) = source.special_tokens();
-        let room = source.longest() - 1 - self.columns.names().len();
+        let form = source.input();
+        let room = source.longest() + 1 - form.frame.count() - self.columns.names().len();
         for (item, row) in self.rows.iter().enumerate() {
             let encode = |text: &String| source.encode_text(language, text);
             let mut sentences: Vec<Vec<u32>> = row.texts.iter().map(encode).collect();
@@ -222,13 +222,16 @@ impl LabelledFile for LabelledTexts {
                 // Of equals the last.
                 sentences.iter_mut().max_by_key(|ids| ids.len()).expect("a sentence").pop();
             }
-            let mut tokens = vec![start];
-            for ids in sentences {
-                tokens.extend(ids);
-                tokens.push(end);
+            let mut tokens = Vec::from_iter(form.frame.0);
+            tokens.extend(sentences.join(&form.specials.1));
+            tokens.extend(form.frame.1);
+            // Of no token there is no state.
+            if tokens.is_empty() {
+                tokens.push(form.specials.1);
             }
+            let positions = vec![form.place(0..tokens.len())];
             let gold = vec![Annotation::of_label(labels.id(&row.label))];
-            prepared.examples.push(Example { tokens, positions: vec![0], gold, item });
+            prepared.examples.push(Example { tokens, positions, gold, item });
         }
         prepared
     }

@@ -17,7 +17,7 @@ use crate::recipes::{Place, STEP};
 const STUDY: &str = include_str!("study.toml");
 
 /// Commands in the folder of materials.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "world generate --out world --sentences 200 {sizes}",
     "pretrain --world {base}/world --steps 8 --checkpoint-every 4 --evaluate-every 4 --set stages=[] --vocabulary.merges 60 \
      --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 --encoder.heads 2 --encoder.hidden 32 \
@@ -35,6 +35,7 @@ const COMMANDS: [&str; 15] = [
     "word-align -p qaa-qab=world/bitext/bitext.qaa-qab.tsv --save align.model --out links.txt",
     "hub export --model run --out hf --device cpu",
     "encode --model run --text qaa=world/text/qaa.base.txt --out states.npy --device cpu",
+    "encode --model run --text qaa=world/text/qaa.base.txt --pool none --out saved --device cpu",
     "shift means --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt \
      --out means.safetensors --device cpu",
     "mine --model {base}/run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt --work mining \
@@ -63,8 +64,14 @@ macro_rules! fixture {
     };
 }
 
+macro_rules! sentences {
+    ($name:literal) => {
+        include_bytes!(concat!("../../models/tests/fixtures/sentences/several/", $name))
+    };
+}
+
 /// Models as others write them.
-const FIXTURES: [(&str, &[u8]); 18] = [
+const FIXTURES: [(&str, &[u8]); 25] = [
     ("twice.tsv", b"eins\tone\nein\tone\n"),
     ("new.bin", fixture!("new.bin")),
     ("old.bin", fixture!("old.bin")),
@@ -83,6 +90,13 @@ const FIXTURES: [(&str, &[u8]); 18] = [
     ("xlm-roberta/tokenizer.json", fixture!("xlm-roberta/tokenizer.json")),
     ("xlm-roberta/model.safetensors", fixture!("xlm-roberta/model.safetensors")),
     ("llama.gguf", fixture!("gguf/llama.gguf")),
+    ("sentences/config.json", fixture!("bert/config.json")),
+    ("sentences/vocab.txt", fixture!("bert/vocab.txt")),
+    ("sentences/model.safetensors", fixture!("bert/model.safetensors")),
+    ("sentences/modules.json", sentences!("modules.json")),
+    ("sentences/1_Pooling/config.json", sentences!("1_Pooling/config.json")),
+    ("sentences/2_Dense/config.json", sentences!("2_Dense/config.json")),
+    ("sentences/2_Dense/model.safetensors", sentences!("2_Dense/model.safetensors")),
 ];
 
 /// Makes everything in the folder `place.base`.

@@ -140,6 +140,12 @@ pub const READERS: &[Reader] = &[
     reader("hub-roberta-tokenizer", "roberta-tokenizer", "tokenizer.json", Plain, model),
     reader("hub-xlm-roberta-tokenizer", "xlm-roberta", "tokenizer.json", Plain, model),
     reader("gguf", "llama.gguf", "", Plain, model),
+    reader("sentence-modules", "sentences", "modules.json", Plain, sentence_model),
+    reader("sentence-pooling", "sentences", "1_Pooling/config.json", Plain, sentence_model),
+    reader("sentence-dense", "sentences", "2_Dense/config.json", Plain, sentence_model),
+    reader("sentence-dense-weights", "sentences", "2_Dense/model.safetensors", Plain, sentence_model),
+    reader("saved-states", "saved", "states.npy", Plain, saved_states),
+    reader("saved-sentences", "saved", "sentences.jsonl", Plain, saved_states),
     reader("torch-new", "new.bin", "", Zip, torch),
     reader("torch-old", "old.bin", "", Plain, torch),
     reader("run-weights", "run", "model.safetensors", Sealed, model),
@@ -334,6 +340,30 @@ fn model(folder: &Path) -> Verdict {
     let sentences = ids.iter().map(|ids| Ok::<_, text::Error>(ids.as_slice()));
     models::states::for_each(model.parts(), 0, sentences, |_| Ok(()))?;
     Ok(())
+}
+
+/// The vectors of some lines.
+fn vectors_of(model: &mut PretrainedModel, language: &str, lines: &[String]) -> Verdict {
+    let layers: Vec<usize> = (0..=model.encoder.config().layers).collect();
+    models::sentences::encode_lines(model, (language, "lines"), lines, &layers, |_, _| {})?;
+    Ok(())
+}
+
+fn sentence_model(folder: &Path) -> Verdict {
+    let mut model = PretrainedModel::open(folder, device())?;
+    model.set_sentence_vectors(None, Some("query"))?;
+    vectors_of(&mut model, "en", &["a cat".to_owned(), "猫".to_owned()])
+}
+
+fn saved_states(folder: &Path) -> Verdict {
+    let mut model = PretrainedModel::open_states(folder, device())?;
+    let language = model.encoder.config().languages[0].clone();
+    let text = fs::read_to_string(folder.join("sentences.jsonl"))?;
+    let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap_or("{}"))?;
+    let line = first["text"].as_str().unwrap_or("x").to_owned();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    model.sentences(&language)?.words(&words)?;
+    vectors_of(&mut model, &language, &[line.clone()])
 }
 
 fn torch(path: &Path) -> Verdict {

@@ -78,6 +78,11 @@ fn in_words(inspection: &Inspection) -> String {
             text
         }
         Inspection::HuggingFace { summary, .. } => checkpoint_in_words(summary),
+        Inspection::States { path, languages, layers, dim } => format!(
+            "{}: hidden states of layers 0 to {layers}, {dim} dimensions; languages: {}\n",
+            path.display(),
+            languages.join(", ")
+        ),
         Inspection::Vocabulary { path, languages, subwords, .. } => format!(
             "{}: a vocabulary of {subwords} subwords; languages: {}\n",
             path.display(),

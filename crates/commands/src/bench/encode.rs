@@ -68,6 +68,7 @@ fn means(model: &Encoder, params: &mut Params, batch: &Batch) -> Vec<f32> {
         dim,
         device,
         hidden,
+        output: None,
     };
     Pooling::Mean.push(&states, 0, &mut means);
     means

@@ -109,5 +109,8 @@ pub fn in_words(summary: &CheckpointSummary) -> String {
     if !summary.left_over.is_empty() {
         let _ = writeln!(text, "left over: {}", summary.left_over.join(", "));
     }
+    if let Some(vectors) = &summary.sentence_vectors {
+        let _ = writeln!(text, "sentence-transformers (--pool own): {vectors}");
+    }
     text
 }

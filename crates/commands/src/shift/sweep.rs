@@ -174,7 +174,7 @@ impl SweepOver {
                 let swept = device
                     .run(|| sweep(&mut model, &direction, &grid, both, &gold, kept, &mut watch));
                 let Some(mut swept) = swept? else { break 'directions };
-                if number == 0 {
+                if number == 0 && model.has_mlm_head {
                     let sources = readable_pairs(&text, sides).into_iter().map(|pair| pair.0);
                     let sources: Vec<&[u32]> = sources.collect();
                     let masked = device

@@ -204,7 +204,7 @@ impl WordAlignFlags {
         )?;
         let folder = self.model.as_deref().expect("an encoder is named");
         let _waiting = Waiting::new("reading the encoder");
-        Ok(PretrainedModel::open(folder, &device)?)
+        Ok(PretrainedModel::open_states(folder, &device)?)
     }
 }
 

@@ -227,22 +227,24 @@ class Encoder:
         texts: Texts,
         lang: str | None = None,
         layer: Layers = "all",
-        pool: Literal["mean", "first", "none"] = "mean",
+        pool: Literal["mean", "first", "last", "weighted", "none", "own"] = "mean",
+        prompt: str | None = None,
     ) -> Encoding:
         """The hidden states of sentences, as ``isogloss encode`` writes them.
 
         ``texts`` is a sentence, a list, a pandas Series or a NumPy array of sentences, or the path of a file of them. What is no string is
         refused: a missing value would be encoded as the word ``nan``. A string that names a file is that file.
 
-        ``pool`` is the vector that stands for a sentence: the ``mean`` of its tokens, the special token before it (``first``), or ``none``: each
-        of its tokens has its own row.
+        ``pool`` is the vector that stands for a sentence: the ``mean`` of its tokens, the special token before it (``first``), its ``last``
+        token, the mean ``weighted`` by place, the model's ``own`` as sentence-transformers makes it, or ``none``: each of its tokens has its own
+        row. ``prompt`` is put before every text; it may be the name of one of the model's own.
 
         >>> states = encoder.encode(["A sentence.", "Another one."], layer="all")
         >>> states.vectors.shape, states.lengths
         ((3, 2, 8), [10, 10])
         """
         layers = _layers(layer, self.layers)
-        found = self._loaded.encode(_texts(texts), self._language(lang), layers, pool)
+        found = self._loaded.encode(_texts(texts), self._language(lang), layers, pool, prompt)
         vectors, lengths, truncated, unknown = found
         if unknown > _MANY_UNKNOWN:
             reason = f"the vocabulary does not know {unknown:.1%} of the tokens, whose vectors say little"
@@ -252,7 +254,7 @@ class Encoder:
             "truncated": truncated,
             "unknown_share": unknown,
             "model": self.fingerprint,
-            "signature": f"encode|pool:{pool}|layers:{','.join(map(str, layers))}|v{_isogloss.__version__}",
+            "signature": f"encode|pool:{pool}{'' if prompt is None else f'|prompt:{prompt}'}|layers:{','.join(map(str, layers))}|v{_isogloss.__version__}",
         }
         vectors = vectors[0] if len(layers) == 1 else vectors
         return Encoding(fields, None, {"vectors": vectors, "lengths": lengths})

@@ -10,7 +10,7 @@ use shift::means::MeanVectors;
 use tensor::{Device, Params, Tape, Tensor, Var};
 use text::{EncodedWords, SubwordEncoders};
 
-use super::{FeatureInput, Features, TokenSource};
+use super::{FeatureInput, Features, InputForm, TokenSource};
 use crate::error::{Error, Result};
 
 /// A pretrained encoder, with whose weights every setting starts.
@@ -67,7 +67,7 @@ const REINIT_SEED: u64 = 0x7265_696e_6974;
 impl EncoderFeatures {
     /// Opens the model of a run's folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
-        let pretrained = PretrainedModel::open_encoder(folder, device)?;
+        let pretrained = PretrainedModel::open(folder, device)?;
         let tokenizers = WordTokenizers::of(&pretrained);
         Ok(Self { pretrained, tokenizers, new_layers: BTreeSet::new() })
     }
@@ -120,8 +120,8 @@ impl TokenSource for EncoderFeatures {
         Ok(MeanVectors::open(file, &self.pretrained)?)
     }
 
-    fn special_tokens(&self) -> (u32, u32) {
-        self.pretrained.vocabulary.bos_eos()
+    fn input(&self) -> InputForm {
+        InputForm::of(&self.pretrained)
     }
 
     fn language(&self, name: &str) -> Result<usize> {

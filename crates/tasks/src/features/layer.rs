@@ -14,7 +14,7 @@ use text::EncodedWords;
 
 use super::encoder::WordTokenizers;
 use super::frozen::FrozenVectors;
-use super::{FeatureInput, TokenSource};
+use super::{FeatureInput, InputForm, TokenSource};
 use crate::error::{Error, Result};
 
 /// A layer of an encoder for each language.
@@ -92,7 +92,7 @@ fn width(models: &[FrozenEncoder]) -> Result<usize> {
 
 impl FrozenEncoder {
     fn open(folder: &Path, layer: usize, device: &Device) -> Result<Self> {
-        let pretrained = PretrainedModel::open_encoder(folder, device)?;
+        let pretrained = PretrainedModel::open(folder, device)?;
         let deepest = pretrained.encoder.config().layers;
         if layer > deepest {
             let reason = format!("layer {layer} of {}, which has {deepest}", folder.display());
@@ -149,8 +149,8 @@ impl TokenSource for LayerVectors {
     }
 
     /// The vocabularies of all encoders have the same special tokens.
-    fn special_tokens(&self) -> (u32, u32) {
-        self.models[0].with(|pretrained| pretrained.vocabulary.bos_eos())
+    fn input(&self) -> InputForm {
+        self.models[0].with(|pretrained| InputForm::of(pretrained))
     }
 
     fn language(&self, name: &str) -> Result<usize> {

@@ -10,12 +10,14 @@ mod layer;
 mod table;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
+use models::PretrainedModel;
 use serde_json::Value;
 use shift::means::MeanVectors;
 use tensor::{Device, Indices, Params, Tape, Tensor, Var};
-use text::EncodedWords;
+use text::{EncodedWords, Frame};
 
 pub use self::encoder::EncoderFeatures;
 pub use self::frozen::{FrozenFeatures, FrozenVectors, NewLayers};
@@ -59,6 +61,37 @@ impl ShiftedStates<'_> {
     }
 }
 
+/// What stands around a text, and where a head reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputForm {
+    /// The special tokens before and after a text.
+    pub frame: Frame,
+    /// What begins a text where something must, and what parts two texts.
+    pub specials: (u32, u32),
+    /// Whether a token sees only those before it: words are then read at their last subword and texts at their last token.
+    pub causal: bool,
+}
+
+impl InputForm {
+    /// Of a model with a token at either end, whose every token sees all others.
+    pub fn both_sides(specials: (u32, u32)) -> Self {
+        Self { frame: Frame(Some(specials.0), Some(specials.1)), specials, causal: false }
+    }
+
+    pub(crate) fn of(model: &PretrainedModel) -> Self {
+        let specials = model.vocabulary.bos_eos();
+        match model.encoder.config().parts.attention.causal {
+            true => Self { frame: model.vocabulary.frame(), specials, causal: true },
+            false => Self::both_sides(specials),
+        }
+    }
+
+    /// The place at which a run of subwords is read.
+    pub(crate) fn place(self, subwords: Range<usize>) -> u32 {
+        (if self.causal { subwords.end - 1 } else { subwords.start }) as u32
+    }
+}
+
 /// Text as token ids of a model: all that preparing a labelled file needs of one.
 pub trait TokenSource: Sync {
     /// Columns of a vector.
@@ -73,8 +106,8 @@ pub trait TokenSource: Sync {
     /// Reads the language mean vectors of the encoder, and refuses those of another.
     fn means(&self, file: &Path) -> Result<MeanVectors>;
 
-    /// The special tokens before and after a text.
-    fn special_tokens(&self) -> (u32, u32);
+    /// What stands around a text, and where a head reads.
+    fn input(&self) -> InputForm;
 
     /// The number of a language.
     fn language(&self, name: &str) -> Result<usize>;

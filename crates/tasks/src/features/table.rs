@@ -12,7 +12,7 @@ use vectors::WordVectors;
 use vectors::formats::{ReadOptions, read};
 
 use super::frozen::FrozenVectors;
-use super::{FeatureInput, TokenSource};
+use super::{FeatureInput, InputForm, TokenSource};
 use crate::error::{Error, Result};
 
 /// Tokens that are no words: what begins a text, what ends one, and every word without a vector.
@@ -115,8 +115,8 @@ impl TokenSource for StaticVectors {
         Err(Error::request("static vectors have no layers, and no mean vectors of them", remedy))
     }
 
-    fn special_tokens(&self) -> (u32, u32) {
-        (START, END)
+    fn input(&self) -> InputForm {
+        InputForm::both_sides((START, END))
     }
 
     fn language(&self, name: &str) -> Result<usize> {

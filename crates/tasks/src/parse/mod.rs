@@ -87,7 +87,7 @@ impl ParseFile {
             Annotation { label: labels.id(self.relations.of(&word.relation)), head }
         };
         let gold = segment.words.clone().map(annotation).collect();
-        let positions = std::iter::once(0).chain(segment.firsts).collect();
+        let positions = std::iter::once(0).chain(segment.places).collect();
         Example { tokens: segment.tokens, positions, gold, item }
     }
 }
@@ -127,7 +127,7 @@ impl LabelledFile for ParseFile {
         let mut prepared = PreparedInputs::default();
         for (item, sentence) in self.bank.sentences.iter().enumerate() {
             let forms = sentence.words.iter().map(|word| word.form.as_str());
-            let (segments, truncated) = segments(source, language, forms);
+            let (segments, truncated) = segments(source, language, forms, true);
             prepared.truncated += usize::from(truncated);
             prepared.split += usize::from(segments.len() > 1);
             let examples = segments.into_iter().map(|segment| self.example(labels, item, segment));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use terms::guarded;
-use tokenizers::{ModelWrapper, Tokenizer};
+use tokenizers::{AddedToken, ModelWrapper, Tokenizer};
 
 use super::disk::as_text;
 use super::{
@@ -152,6 +152,19 @@ impl Vocabulary {
         let languages: Vec<VocabularyLanguage> =
             languages.into_iter().map(language).collect::<Result<_>>()?;
         Self::adopt(languages, specials, size, imported)
+    }
+
+    /// Names of languages alone, for states that were computed elsewhere: it has no subwords of text, and nothing stands around
+    /// one.
+    pub fn nominal(languages: &[String]) -> Result<Self> {
+        let raw = |name: &String| (name.clone(), Preparation::raw());
+        let mut tokenizer = Tokenizer::new(tokenizers::models::wordlevel::WordLevel::default());
+        let names = SpecialTokens::LEARNED_NAMES.map(|name| AddedToken::from(name, true));
+        let _ = tokenizer.add_special_tokens(names);
+        let imported = ImportedTokenizer::of(&tokenizer, None, false);
+        let languages = languages.iter().map(raw).collect();
+        let (specials, size) = (SpecialTokens::LEARNED, SpecialTokens::LEARNED_NAMES.len());
+        Self::imported(tokenizer, languages, specials, size, imported)
     }
 
     /// The same tokenizer for languages of these names, where it takes text of any language: each then has

@@ -182,7 +182,8 @@ impl RunData {
         encoder: &'a Encoder,
         params: &'a mut Params,
     ) -> EncoderParts<'a> {
-        EncoderParts { encoder, params, vocabulary: &self.vocabulary, token_ids: &self.token_ids }
+        let (vocabulary, token_ids) = (&self.vocabulary, &self.token_ids);
+        EncoderParts { encoder, params, vocabulary, token_ids, saved: None }
     }
 
     /// Token ids as the encoder numbers them.

@@ -7,7 +7,7 @@ use commands::cka::Cka;
 use commands::language_id::LanguageId;
 use commands::language_neurons::LanguageNeurons;
 use commands::measured::Extractor;
-use commands::models::{Layers, ParallelTextFlags};
+use commands::models::{Layers, ParallelTextFlags, SentenceFlags};
 use commands::request::Request as _;
 use commands::retrieve::Retrieve;
 use commands::similarity::Similarity;
@@ -57,6 +57,7 @@ fn in_models(sentences: &ParallelFiles, encoders: EncoderPair<'_>) -> ParallelTe
         parallel: sentences.named(encoders.languages()),
         columns: sentences.column_flag(),
         rows: RowFlags::default(),
+        sentences: SentenceFlags::default(),
     }
 }
 
