@@ -52,6 +52,9 @@ impl SavedLine {
     }
 }
 
+/// The rows of a sentence, and its words where they are told.
+type SavedRows = (Range<u32>, Option<Vec<u32>>);
+
 /// Hidden states of sentences.
 #[derive(Debug)]
 pub struct SavedStates {
@@ -59,7 +62,7 @@ pub struct SavedStates {
     /// Of each layer: rows x dim.
     layers: Vec<Matrix>,
     languages: Vec<String>,
-    sentences: HashMap<(usize, String), (Range<u32>, Option<Vec<u32>>)>,
+    sentences: HashMap<(usize, String), SavedRows>,
     fingerprint: String,
     longest: usize,
 }
