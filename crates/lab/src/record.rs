@@ -17,7 +17,7 @@ pub(crate) fn invented(factors: &Factors) -> Option<bool> {
 }
 
 /// Where a number or a text came from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub study: String,
     pub scale: String,

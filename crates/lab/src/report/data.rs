@@ -116,7 +116,7 @@ impl<'a> SettingView<'a> {
 }
 
 /// The records of some studies in one setting.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct StudyData<'a> {
     pub(super) records: Vec<&'a Record>,
     pub(super) texts: Vec<&'a TextRecord>,
@@ -128,6 +128,11 @@ pub(super) struct StudyData<'a> {
 pub(super) type FactorFilter<'a> = [(&'a str, &'a str)];
 
 impl<'a> StudyData<'a> {
+    /// Some records, of encoders of any depth.
+    pub(super) fn of(records: &'a [Record]) -> Self {
+        Self { records: records.iter().collect(), ..Self::default() }
+    }
+
     /// The records and texts whose factors are wanted.
     pub(super) fn filtered(&self, wanted: impl Fn(&Factors) -> bool) -> StudyData<'a> {
         StudyData {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::ReportSection;
 use super::parts::{
     chance, chance_of_retrieval, chance_of_words, dots, mark, measured_tasks, named, system_colour,
 };
 use crate::draw::figure::percent;
 use crate::draw::{Chart, DotRow, Figure};
+use crate::report::claims::SectionCode;
 use crate::report::data::{FactorFilter, SettingView, at_main_layers};
 use crate::report::exhibit::CaptionedItem;
 use crate::report::observations::SeedSample;
@@ -15,17 +15,9 @@ use crate::spaces::translating_layer;
 
 const SYSTEMS: [&str; 2] = ["bilingual", "untrained"];
 
-pub(in crate::report) const DEMO: ReportSection = ReportSection {
-    id: "demo",
-    title: "A bilingual encoder of two languages without a common word",
-    place: "Both papers, in miniature",
-    studies: &["demo"],
-    method: "Two languages are generated over one world of meaning; they share no word. One small encoder is pretrained on \
-             monolingual text of both by masked language modelling, without any translations. The untrained encoder, of the \
-             same architecture, shows what positions and sentence length give by themselves.",
-    claims: &[],
-    fails: "",
-    numbers: &|view| {
+pub(super) const CODE: SectionCode = SectionCode {
+    rules: &[],
+    numbers: Some(|view| {
         let tasks =
             demo_measures(view).into_iter().filter(|measure| measure.panel == DemoPanel::Transfer);
         let score = |measure: DemoMeasure| {
@@ -36,8 +28,7 @@ pub(in crate::report) const DEMO: ReportSection = ReportSection {
             true => String::new(),
             false => format!("fine-tuned on language A alone, {} in language B", scores.join(", ")),
         }
-    },
-    show: &show,
+    }),
 };
 
 #[derive(Clone, Copy, PartialEq)]
@@ -135,7 +126,7 @@ pub(in crate::report) fn demo_layer(view: &SettingView<'_>) -> String {
     different.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let (data, measures) = (view.study("demo"), demo_measures(view));
     let row = |measure: &DemoMeasure| {
         let chance = measure.chance.filter(|_| measure.panel != DemoPanel::Retrieval);

@@ -26,7 +26,7 @@ pub(super) use transfer::against_paper;
 
 use std::sync::LazyLock;
 
-use super::claims::section;
+use super::claims::{SectionCode, section};
 use super::data::SettingView;
 use super::exhibit::CaptionedItem;
 use super::finding::PaperClaim;
@@ -56,27 +56,35 @@ pub(super) type ShowSection = dyn Fn(&str, &SettingView<'_>) -> Vec<CaptionedIte
 
 /// In the order of the page.
 pub(super) static ALL: LazyLock<Vec<&'static ReportSection>> = LazyLock::new(|| {
+    macro_rules! file {
+        ($id:literal, $show:path) => {
+            file!($id, $show, SectionCode::default())
+        };
+        ($id:literal, $show:path, $code:expr) => {
+            section(include_str!(concat!("../claims/", $id, ".toml")), &$show, $code)
+        };
+    }
     vec![
-        &demo::DEMO,
-        &transfer::TABLE,
-        &transfer::DOMAIN,
-        &transfer::ANCHORS,
-        &transfer::SHARING,
-        &distance::DISTANCE,
-        section(include_str!("../claims/align-words.toml"), &align_words::show),
-        section(include_str!("../claims/align-many.toml"), &align_many::show),
-        &align_contexts::ALIGN_CONTEXTS,
-        section(include_str!("../claims/align-sentences.toml"), &align_sentences::show),
-        &similarity::SIMILARITY,
-        &predictors::PREDICTORS,
-        &data_size::DATA_SIZE,
-        &data_size::WINDOW,
-        &shift::LANGUAGE_SHIFT,
-        &shifted_transfer::SHIFTED_TRANSFER,
-        &reinit::REINIT,
-        section(include_str!("../claims/language-identity.toml"), &language_identity::show),
-        section(include_str!("../claims/bitext.toml"), &bitext::show),
-        &new_language::NEW_LANGUAGE,
-        section(include_str!("../claims/elements.toml"), &elements::show),
+        file!("demo", demo::show, demo::CODE),
+        file!("table-1", transfer::show_table, transfer::TABLE_1),
+        file!("domain", transfer::show_domain),
+        file!("anchors", transfer::show_anchors),
+        file!("sharing", transfer::show_sharing),
+        file!("distance", distance::show),
+        file!("align-words", align_words::show),
+        file!("align-many", align_many::show),
+        file!("align-contexts", align_contexts::show),
+        file!("align-sentences", align_sentences::show),
+        file!("similarity", similarity::show),
+        file!("predictors", predictors::show, predictors::CODE),
+        file!("data-size", data_size::sizes),
+        file!("window", data_size::windows),
+        file!("language-shift", shift::show, shift::CODE),
+        file!("shifted-transfer", shifted_transfer::show, shifted_transfer::CODE),
+        file!("reinit", reinit::show, reinit::CODE),
+        file!("language-identity", language_identity::show),
+        file!("bitext", bitext::show),
+        file!("new-language", new_language::show, new_language::CODE),
+        file!("elements", elements::show),
     ]
 });

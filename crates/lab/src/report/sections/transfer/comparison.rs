@@ -7,6 +7,7 @@ use super::{
     CONDITIONS, TOGETHER, paper_share, paper_transfer, task_transfer, transfer, untrained_transfer,
 };
 use crate::draw::{Chart, DotMark, DotRow, Figure, ReferenceLine};
+use crate::report::claims::Value;
 use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{ReportTable, TableCell};
 use crate::report::finding::{Evidence, signed};
@@ -45,7 +46,13 @@ fn both(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Vec<(Es
     CONDITIONS.iter().filter_map(of).collect()
 }
 
-/// The rank correlation of our conditions with the paper's.
+/// The rank correlation of our conditions with the paper's, in all tasks or one.
+pub(super) fn rank(transfer: &Value, data: &StudyData<'_>) -> Evidence {
+    let task = transfer.levels().into_iter().find(|(factor, _)| *factor == "task");
+    ranks(data, task.and_then(|(_, task)| task.parse().ok()), None)
+}
+
+/// The same, over one pair or all.
 pub(super) fn ranks(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Evidence {
     let both = both(data, task, pair);
     if both.len() < 3 {
@@ -110,7 +117,7 @@ fn share(
 /// What an untrained encoder reaches above chance, of one task or of all.
 fn untrained(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Observations {
     let data = pair.map_or_else(|| data.clone(), |pair| data.only("pair", pair));
-    let mut all = untrained_transfer(&data, &[]);
+    let mut all = untrained_transfer(&data);
     all.0.retain(|(_, factors), _| {
         task.is_none_or(|task| factors.get("task").is_some_and(|one| one == task.name()))
     });
