@@ -54,14 +54,9 @@ impl PublishedValue {
             // The only task of that paper.
             factors.insert("task".to_owned(), "nli".to_owned());
         }
-        Record {
-            origin: Origin { study: self.place.clone(), seed: 1, ..Origin::default() },
-            measure: self.measure.clone(),
-            factors,
-            value: self.value,
-            signature: String::new(),
-            files: vec![],
-        }
+        let origin = Origin { study: self.place.clone(), seed: 1, ..Origin::default() };
+        let (measure, value) = (self.measure.clone(), self.value);
+        Record { origin, measure, factors, value, ..Record::default() }
     }
 }
 

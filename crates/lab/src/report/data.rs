@@ -309,7 +309,6 @@ pub(super) fn best_of(candidates: Vec<Observations>) -> Observations {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::record::Origin;
 
     /// A record for tests, its factors written `name=value name=value`.
     pub(in super::super) fn record(
@@ -319,26 +318,7 @@ pub(super) mod tests {
         factors: &str,
         value: f64,
     ) -> Record {
-        let origin = Origin {
-            study: study.into(),
-            scale: "tiny".into(),
-            seed,
-            step: format!("{study}-{seed}"),
-            command: "isogloss pretrain".into(),
-            build: "0.1.0".into(),
-            finished_at: 1_794_000_000,
-        };
-        let pair =
-            |text: &str| text.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
-        let factors = factors.split(' ').filter(|part| !part.is_empty()).map(pair).collect();
-        Record {
-            origin,
-            measure: measure.into(),
-            factors,
-            value,
-            signature: String::new(),
-            files: vec![],
-        }
+        Record::written(study, seed, measure, factors, value)
     }
 
     #[test]

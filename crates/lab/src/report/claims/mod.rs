@@ -2,6 +2,7 @@
 //! are files (`claims/*.toml`) and studies of one's own have them.
 
 mod section;
+mod shown;
 mod value;
 
 use std::str::FromStr;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::shown::ShownFile;
 use super::{Claim, ClaimControl, Levels, Rule, Value};
 use crate::draw::short;
 use crate::record::Record;
@@ -29,6 +30,9 @@ struct SectionFile {
     numbers: Numbers,
     #[serde(default)]
     claims: Vec<Claim>,
+    /// Figures and tables, in their order; those that code makes follow where it names none.
+    #[serde(default)]
+    exhibits: Vec<ShownFile>,
 }
 
 /// The numbers that a section's title ends with.
@@ -113,16 +117,14 @@ pub(super) fn quoted(text: &str, published: &'static [Record]) -> String {
 pub(in crate::report) struct SectionCode {
     /// By how their findings begin.
     pub(in crate::report) rules: &'static [(&'static str, Rule)],
+    /// Figures and tables of one setting.
+    pub(in crate::report) show: Option<&'static ShowSection>,
     /// The numbers that its title ends with.
     pub(in crate::report) numbers: Option<fn(&SettingView<'_>) -> String>,
 }
 
 /// A section from its file, with its figures and tables. It is kept as long as the process.
-pub(in crate::report) fn section(
-    text: &str,
-    show: &'static ShowSection,
-    code: SectionCode,
-) -> &'static ReportSection {
+pub(in crate::report) fn section(text: &str, code: SectionCode) -> &'static ReportSection {
     let file: SectionFile = toml::from_str(text).expect("our own file is right");
     let studies: Vec<&str> = file.studies.into_iter().map(|study| &*study.leak()).collect();
     let studies: &'static [&'static str] = studies.leak();
@@ -135,6 +137,7 @@ pub(in crate::report) fn section(
     };
     let claims: Vec<_> = file.claims.into_iter().map(claim).collect();
     let numbers = Numbers { among: file.among, ..file.numbers };
+    let exhibits = file.exhibits;
     Box::leak(Box::new(ReportSection {
         id: file.id.leak(),
         title: file.title.leak(),
@@ -147,7 +150,13 @@ pub(in crate::report) fn section(
             Some(of) => of(view),
             None => numbers.shown(&view.studies(studies)),
         })),
-        show,
+        show: Box::leak(Box::new(move |id: &str, view: &SettingView<'_>| {
+            let own = code.show.map_or_else(Vec::new, |show| show(id, view));
+            let (data, mut own) = (view.studies(studies), own.into_iter());
+            let described = exhibits.iter().filter_map(|one| one.item(id, &data, &mut own));
+            let described: Vec<_> = described.collect();
+            described.into_iter().chain(own).collect()
+        })),
     }))
 }
 
@@ -204,8 +213,10 @@ mod tests {
                 // The tables of embeddings come with the words of the encoders that have them.
                 let known = levels.starts_with('@')
                     || levels.split(['|', ',']).any(|level| {
+                        // A map between encoders is part of a system's name.
+                        let system = level.trim_end_matches("-aligned").trim_end_matches("-raw");
                         level == "embeddings"
-                            || systems.contains(&(factor.to_owned(), level.to_owned()))
+                            || systems.contains(&(factor.to_owned(), system.to_owned()))
                     });
                 assert!(
                     known || !["condition", "system"].contains(&factor),

@@ -394,6 +394,24 @@ impl Selection {
     }
 }
 
+impl Levels {
+    /// Each factor with its level.
+    pub(super) fn named(&self) -> Vec<(&str, &str)> {
+        self.0.iter().map(|one| (&*one.factor, &*one.level)).collect()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a str)> for Levels {
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(levels: I) -> Self {
+        let level = |(factor, level): (&str, &str)| Level {
+            factor: factor.to_owned(),
+            level: level.to_owned(),
+            if_recorded: false,
+        };
+        Self(levels.into_iter().map(level).collect())
+    }
+}
+
 impl Expression {
     fn leaves(&self) -> Vec<&Selection> {
         match self {

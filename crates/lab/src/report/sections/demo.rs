@@ -17,6 +17,7 @@ const SYSTEMS: [&str; 2] = ["bilingual", "untrained"];
 
 pub(super) const CODE: SectionCode = SectionCode {
     rules: &[],
+    show: Some(&show),
     numbers: Some(|view| {
         let tasks =
             demo_measures(view).into_iter().filter(|measure| measure.panel == DemoPanel::Transfer);
@@ -126,7 +127,7 @@ pub(in crate::report) fn demo_layer(view: &SettingView<'_>) -> String {
     different.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let (data, measures) = (view.study("demo"), demo_measures(view));
     let row = |measure: &DemoMeasure| {
         let chance = measure.chance.filter(|_| measure.panel != DemoPanel::Retrieval);

@@ -21,6 +21,7 @@ const SYSTEMS: [(&str, &str); 3] = [
 
 pub(super) const CODE: SectionCode = SectionCode {
     rules: &[],
+    show: Some(&show),
     numbers: Some(|view| {
         let Some((data, mut pairs)) = added(&view.study(STUDY)).into_iter().next() else {
             return String::new();
@@ -62,7 +63,7 @@ fn best(
     data.best("retrieval", &factors(system, steps, pair, kind))
 }
 
-pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     added(&view.study(STUDY)).iter().flat_map(|(data, pairs)| show_added(id, data, pairs)).collect()
 }
 

@@ -161,10 +161,10 @@ pub(in crate::report) fn point(x: f64, sample: &SeedSample) -> Option<ChartPoint
 type NamedSeries<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 /// What the lines of a panel are.
-pub(super) type Series<'a> = [NamedSeries<'a>];
+pub(in crate::report) type Series<'a> = [NamedSeries<'a>];
 
 /// Lines over layers, one for each series that has numbers.
-pub(super) fn over_layers(
+pub(in crate::report) fn over_layers(
     data: &StudyData<'_>,
     measure: &str,
     common: &FactorFilter<'_>,
@@ -255,7 +255,7 @@ pub(in crate::report) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Ve
 }
 
 /// A figure whose title ends with what its charts show.
-pub(super) fn figure(id: String, topic: &str, charts: &[Chart]) -> Figure {
+pub(in crate::report) fn figure(id: String, topic: &str, charts: &[Chart]) -> Figure {
     let found = shown_by(charts);
     let title = match found.is_empty() {
         true => topic.to_owned(),
@@ -282,6 +282,6 @@ pub(in crate::report) fn dots(
 }
 
 /// The identifier of a figure.
-pub(super) fn named(start: &str, rest: &str) -> String {
+pub(in crate::report) fn named(start: &str, rest: &str) -> String {
     format!("{start}-{rest}")
 }

@@ -17,6 +17,7 @@ use crate::statistics::{RankTest, rank_difference_test, rank_test, spearman};
 
 pub(super) const CODE: SectionCode = SectionCode {
     rules: &[("Alignment of", predicts), ("Neuron-wise", predicts_better)],
+    show: Some(&show),
     numbers: Some(|view| {
         let shown = |(measure, mean): &(SimilarityMeasure, f64)| {
             format!("{} {}", measure.name(), short(*mean))
@@ -154,7 +155,7 @@ fn ranked(data: &StudyData<'_>) -> Vec<(SimilarityMeasure, f64)> {
     ranked
 }
 
-pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("predictors");
     let tasks = measured_tasks(&data);
     let ranked: Vec<SimilarityMeasure> = ranked(&data).into_iter().map(|(one, _)| one).collect();

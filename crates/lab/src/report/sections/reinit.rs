@@ -17,6 +17,7 @@ const NONE: &str = "none";
 
 pub(super) const CODE: SectionCode = SectionCode {
     rules: &[],
+    show: Some(&show),
     numbers: Some(|view| {
         let data = view.study(STUDY);
         let Some((_, own)) = data.encoders().into_iter().next() else { return String::new() };
@@ -44,7 +45,7 @@ fn scores(data: &StudyData<'_>, task: Task, role: &str, part: &str) -> Observati
     data.observations(task.measure(), &factors)
 }
 
-pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
     let mut charts = Vec::new();
     let mut table = ReportTable::new(&["task", "encoder", "new part", "language", "score", "lost"]);

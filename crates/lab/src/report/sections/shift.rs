@@ -17,6 +17,7 @@ const MEAN: (&str, &str) = ("kind", "mean");
 /// The highest conversion rates, of the first encoder and of the untrained one.
 pub(super) const CODE: SectionCode = SectionCode {
     rules: &[],
+    show: Some(&show),
     numbers: Some(|view| {
         let encoders = view.study(STUDY).encoders();
         let best = |wanted: bool| {
@@ -72,7 +73,7 @@ fn cases<'a>(data: &StudyData<'a>) -> Vec<Case<'a>> {
     cases
 }
 
-pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
     let cases = cases(&data);
     let maps: Vec<Chart> = cases.iter().filter_map(heat).collect();

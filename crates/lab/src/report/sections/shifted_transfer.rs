@@ -19,6 +19,7 @@ use terms::Estimate;
 
 pub(super) const CODE: SectionCode = SectionCode {
     rules: &[("The shift brings least", least_in_close)],
+    show: Some(&show),
     numbers: Some(|view| {
         let data = view.study("shifted-transfer");
         let Some((_, own)) = data.encoders().into_iter().next() else { return String::new() };
@@ -70,7 +71,7 @@ fn paper_row(row: &str, language: &str, task: Task) -> Option<f64> {
         .flatten()
 }
 
-pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("shifted-transfer");
     let encoders = data.encoders();
     let several = encoders.len() > 1;

@@ -1,10 +1,10 @@
 //! Similarity of networks by layer: linear CKA (Kornblith et al. 2019; Conneau et al. 2020, §5.2).
 
-use super::parts::{Series, figure, named, over_layers, pair_name, system_colour};
+use super::parts::{figure, named, pair_name, system_colour};
 use crate::draw::{Chart, ChartPoint, LineChart, LineSeries};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData};
-use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
 
 const SYSTEMS: [&str; 4] = ["bilingual", "monolingual", "untrained", "no-anchors"];
 const PAIRS: [&str; 5] = ["en-en'", "en-fr", "en-de", "en-ru", "en-zh"];
@@ -12,37 +12,15 @@ const PAIRS: [&str; 5] = ["en-en'", "en-fr", "en-de", "en-ru", "en-zh"];
 pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("similarity");
     let pairs = data.levels(&["cka", "cka_debiased"], "pair", &PAIRS);
-    let series: &Series<'_> = &SYSTEMS.map(|system| (system, vec![("system", system)]));
-    let curves = |measure, unit: &str| -> Vec<Chart> {
-        let panel = |pair: &String| {
-            over_layers(&data, measure, &[("pair", pair)], series, (&pair_name(pair), unit))
-        };
-        pairs.iter().filter_map(panel).collect()
-    };
     let theirs: Vec<Chart> =
         if data.is_empty() { vec![] } else { PAIRS.iter().map(|pair| paper(pair)).collect() };
     vec![
-        CaptionedItem::figure(
-            replicates(1, &["Figure 7"]),
-            "Our results: CKA of mean-pooled sentence vectors by layer, computed as in the paper. A pair with \u{2032} is a \
-             language with its own paraphrases.",
-            figure(named(id, "cka"), "CKA", &curves("cka", "CKA")),
-        ),
         CaptionedItem::figure(
             replicates(1, &["Figure 7"]),
             "The paper's results: English with its own back-translation (en\u{2032}) and with four languages.",
             figure(named(id, "paper"), "CKA, Conneau et al. 2020", &theirs),
         )
         .once(),
-        CaptionedItem::figure(
-            BEYOND,
-            "The debiased estimate, which does not grow with fewer sentences.",
-            figure(
-                named(id, "debiased"),
-                "Debiased CKA",
-                &curves("cka_debiased", "CKA, debiased"),
-            ),
-        ),
         CaptionedItem::table(
             replicates(1, &["Figure 7"]),
             "Means over layers, by pair. Correlations are averaged on Fisher's scale.",

@@ -40,6 +40,7 @@ const TOGETHER: [&str; 4] = ["domain", "anchors", "sharing", "table-1"];
 
 pub(super) const TABLE_1: SectionCode = SectionCode {
     rules: &[("Conditions rank", comparison::rank)],
+    show: Some(&show_table),
     numbers: Some(|view| match comparison::ranks(&view.studies(&TOGETHER), None, None) {
         Evidence::Ranks { test, n, .. } => {
             format!("\u{3c1} = {} over {n} conditions", short(test.rho))
@@ -298,7 +299,7 @@ fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
     table
 }
 
-pub(super) fn show_table(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show_table(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.studies(&TOGETHER);
     let pairs = pairs(&data);
     let charts = task_panels(&data, &pairs);
