@@ -6,11 +6,11 @@ use super::parts::{
     OTHERS, chance, distances, dots, mark, measured_tasks, measures, named, pair_name, pairs_of,
     point, system_colour, target,
 };
+use super::transfer::under;
 use crate::draw::{Chart, DotRow, Figure, LineChart, LineSeries};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
-use crate::report::observations::Observations;
 
 const CONDITIONS: [&str; 6] =
     ["default", "default-anchors", "no-anchors", "extra-anchors", "sep-emb-l1-6", "untrained"];
@@ -63,18 +63,6 @@ fn encoders(data: &StudyData<'_>) -> Vec<String> {
     names
 }
 
-fn of_encoder(
-    data: &StudyData<'_>,
-    encoder: &str,
-    measure: &str,
-    factors: &[(&str, &str)],
-) -> Observations {
-    match encoder {
-        UNTRAINED => data.untrained(measure, factors),
-        _ => data.observations(measure, &[factors, &[("condition", encoder)]].concat()),
-    }
-}
-
 /// Real languages: a row for each pair with its conditions, beside the paper's.
 fn of_pairs(
     data: &StudyData<'_>,
@@ -88,7 +76,7 @@ fn of_pairs(
             let theirs =
                 [("condition", &**encoder), ("task", task.name()), ("language", target(pair))];
             let paper = papers::number(1, "Table 1", task.measure(), &theirs);
-            let sample = of_encoder(data, encoder, task.measure(), &own).sample();
+            let sample = under(data, encoder, task.measure(), &own).sample();
             mark(&data.name(encoder), system_colour(encoder).unwrap_or(OTHERS), &sample, paper)
         };
         DotRow { name: pair_name(pair), marks: encoders.iter().map(of).collect() }
@@ -102,7 +90,7 @@ fn of_distance(data: &StudyData<'_>, task: Task, encoders: &[String]) -> Option<
     let line = |encoder: &String| {
         let at = |level: &String| {
             let factors = [("task", task.name()), ("role", "target"), ("distance", level.as_str())];
-            let sample = of_encoder(data, encoder, task.measure(), &factors).sample();
+            let sample = under(data, encoder, task.measure(), &factors).sample();
             point(level.parse().ok()?, &sample)
         };
         let levels = data.levels(&[task.measure()], "distance", &[]);
@@ -140,13 +128,13 @@ fn table(
         for encoder in encoders {
             let of = |task: Task| {
                 let factors = [(factor, &**level), ("task", task.name()), ("role", "target")];
-                let scores = of_encoder(data, encoder, task.measure(), &factors);
+                let scores = under(data, encoder, task.measure(), &factors);
                 TableCell::Ours(scores.sample().mean())
             };
             let found = |kind| {
                 let at = |layer: &String| {
                     let factors = [(factor, &**level), ("kind", kind), ("layer", layer)];
-                    of_encoder(data, encoder, "retrieval", &factors)
+                    under(data, encoder, "retrieval", &factors)
                 };
                 let layers = data.layers("retrieval");
                 TableCell::Ours(best_of(layers.iter().map(at).collect()).sample().mean())

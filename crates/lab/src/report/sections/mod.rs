@@ -1,5 +1,5 @@
-//! The sections of the report, one for each question of the papers. To add one, write a file of claims, or a [`ReportSection`] where
-//! a file cannot say it, and list it in [`ALL`].
+//! The sections of the report, one for each question of the papers. To add one, write its file in `claims`: claims, numbers, curves
+//! and tables. What a file cannot say is [`SectionCode`].
 
 mod align_many;
 mod align_words;

@@ -171,7 +171,7 @@ fn conditions_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {
 }
 
 /// The observations under a condition, which may be the untrained encoder.
-fn under(
+pub(super) fn under(
     data: &StudyData<'_>,
     condition: &str,
     measure: &str,
@@ -304,7 +304,18 @@ fn show_table(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let pairs = pairs(&data);
     let charts = task_panels(&data, &pairs);
     let figure = figure(named(id, "transfer"), "Zero-shot transfer under all conditions", &charts);
-    vec![
+    let real = pairs.iter().filter(|pair| !pair.starts_with('q'));
+    let beside = real.map(|pair| {
+        let caption = format!(
+            "{}: zero-shot scores in {}, means over seeds \u{b1} half the width of the 95 % interval, and the share of the \
+             default's transfer that is kept: the mean over tasks of the ratio of the mean scores above chance. The paper's numbers are of \
+             the same language where it has it, else its means over three.",
+            pair_name(pair),
+            language_name(target(pair))
+        );
+        CaptionedItem::table(replicates(1, &["Table 1"]), caption, comparison::beside(&data, pair))
+    });
+    let mut items = vec![
         CaptionedItem::figure(
             replicates(1, &["Figure 3"]),
             "Zero-shot scores under all conditions, by task, with the paper's numbers.",
@@ -323,5 +334,7 @@ fn show_table(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
              scores above chance, of all tasks the mean of these ratios.",
             comparison::shares(&data, &pairs),
         ),
-    ]
+    ];
+    items.splice(1..1, beside);
+    items
 }
