@@ -17,7 +17,7 @@ pub(crate) fn invented(factors: &Factors) -> Option<bool> {
 }
 
 /// Where a number or a text came from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub study: String,
     pub scale: String,
@@ -33,7 +33,7 @@ pub struct Origin {
     pub finished_at: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub origin: Origin,
     /// What was measured, such as `f1`, `retrieval` or `cka`.
@@ -46,6 +46,24 @@ pub struct Record {
     /// What exactly was computed, in the manner of sacreBLEU's signatures.
     pub signature: String,
     pub files: Vec<String>,
+}
+
+impl Record {
+    /// A number of one's own at `tiny`, with its factors as `pair=qaa-qab layer=2`.
+    pub fn written(study: &str, seed: u64, measure: &str, factors: &str, value: f64) -> Self {
+        let origin = Origin {
+            study: study.into(),
+            scale: "tiny".into(),
+            seed,
+            step: format!("{study}-{seed}"),
+            command: "isogloss pretrain".into(),
+            build: "0.1.0".into(),
+            finished_at: 1_794_000_000,
+        };
+        let factor = |part: &str| part.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let factors = factors.split(' ').filter_map(factor).collect();
+        Self { origin, measure: measure.into(), factors, value, ..Self::default() }
+    }
 }
 
 /// A text that is shown verbatim, such as a sentence and its token translation.

@@ -3,7 +3,7 @@
 
 use arrays::{Matrix, Stack};
 use geometry::language_id::{LanguageIdConfig, language_id};
-use lab::record::{Origin, Record};
+use lab::record::Record;
 use lab::report::verdicts;
 use shift::bleu::References;
 use text::{RandomStream, RandomStreams};
@@ -16,24 +16,7 @@ const ROWS: usize = 3000;
 const MOST: usize = 17;
 
 fn record(study: &str, seed: u64, measure: &str, factors: &str, value: f64) -> Record {
-    let origin = Origin {
-        study: study.into(),
-        scale: "tiny".into(),
-        seed,
-        step: "step".into(),
-        command: "isogloss".into(),
-        build: "0.1.0".into(),
-        finished_at: 0,
-    };
-    let factor = |part: &str| part.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
-    Record {
-        origin,
-        measure: measure.into(),
-        factors: factors.split(' ').filter_map(factor).collect(),
-        value,
-        signature: String::new(),
-        files: vec![],
-    }
+    Record::written(study, seed, measure, factors, value)
 }
 
 /// Whether a t test over the seeds puts their mean above 0, at 5 %.

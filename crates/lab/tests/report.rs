@@ -8,31 +8,13 @@ use std::collections::BTreeSet;
 use lab::demo::DemoResult;
 use lab::export::{colours, pdf, png};
 use lab::papers::{ITEMS, PAPERS, coverage};
-use lab::record::{Factors, Origin, Record};
+use lab::record::Record;
 use lab::report::{FindingVerdict, ReportPage, verdicts};
 use lab::study::Study;
 use roxmltree::{Document, Node, ParsingOptions};
 
-fn record(study: &str, seed: u64, measure: &str, factors: &[(&str, &str)], value: f64) -> Record {
-    let origin = Origin {
-        study: study.into(),
-        scale: "tiny".into(),
-        seed,
-        step: "step".into(),
-        command: "isogloss transfer".into(),
-        build: "0.1.0".into(),
-        finished_at: 0,
-    };
-    let factors: Factors =
-        factors.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-    Record {
-        origin,
-        measure: measure.into(),
-        factors,
-        value,
-        signature: String::new(),
-        files: vec![],
-    }
+fn record(study: &str, seed: u64, measure: &str, factors: &str, value: f64) -> Record {
+    Record::written(study, seed, measure, factors, value)
 }
 
 /// NER scores under conditions, a value for each seed.
@@ -40,14 +22,10 @@ fn entities(study: &str, conditions: &[(&str, &[f64])]) -> Vec<Record> {
     let mut records = Vec::new();
     for (condition, values) in conditions {
         for (seed, value) in values.iter().enumerate() {
-            let factors = [
-                ("condition", *condition),
-                ("pair", "qaa-qab"),
-                ("task", "ner"),
-                ("language", "qab"),
-                ("role", "target"),
-            ];
-            records.push(record(study, seed as u64, "f1", &factors, *value));
+            let factors = "pair=qaa-qab task=ner language=qab role=target";
+            let mut record = record(study, seed as u64, "f1", factors, *value);
+            record.factors.insert("condition".into(), (*condition).into());
+            records.push(record);
         }
     }
     records
@@ -80,16 +58,9 @@ fn headline(records: &[Record]) -> String {
 }
 
 /// Sentence retrieval of a system by layer.
-fn retrieval(
-    study: &str,
-    system: (&str, &str),
-    pair: &str,
-    kind: &str,
-    layers: &[f64],
-) -> Vec<Record> {
+fn retrieval(study: &str, system: &str, pair: &str, kind: &str, layers: &[f64]) -> Vec<Record> {
     let of = |(layer, value): (usize, &f64)| {
-        let layer = layer.to_string();
-        let factors = [system, ("pair", pair), ("kind", kind), ("layer", &layer)];
+        let factors = format!("{system} pair={pair} kind={kind} layer={layer}");
         record(study, 1, "retrieval", &factors, *value)
     };
     layers.iter().enumerate().map(of).collect()
@@ -100,12 +71,10 @@ fn retrieval(
 fn a_headline_says_which_pairs_it_is_about() {
     let study = "table-1";
     let of = |pair: &str, best: f64| {
-        let no_anchors = ("condition", "no-anchors");
-        let untrained = ("condition", "untrained");
         [
-            retrieval(study, no_anchors, pair, "raw", &[0.01, best]),
+            retrieval(study, "condition=no-anchors", pair, "raw", &[0.01, best]),
             // Better than at the trained encoder's layer, and none of its business.
-            retrieval(study, untrained, pair, "raw", &[0.3, 0.012]),
+            retrieval(study, "condition=untrained", pair, "raw", &[0.3, 0.012]),
         ]
         .concat()
     };
@@ -151,7 +120,7 @@ fn one_seed_gives_no_tally() {
 /// The demo's table, its headline and its figure are of one layer, and quote one number.
 #[test]
 fn the_demo_has_one_number_for_one_thing() {
-    let (bilingual, untrained) = (("system", "bilingual"), ("system", "untrained"));
+    let (bilingual, untrained) = ("system=bilingual", "system=untrained");
     let of = |system, kind, layers: &[f64]| retrieval("demo", system, "qaa-qab", kind, layers);
     let mut records = [
         of(bilingual, "raw", &[0.79, 0.8704, 0.66]),
@@ -163,17 +132,10 @@ fn the_demo_has_one_number_for_one_thing() {
     for (system, layer, rate) in
         [("bilingual", "3", 0.9961), ("bilingual", "4", 1.0), ("untrained", "3", 0.02)]
     {
-        let factors = [
-            ("system", system),
-            ("direction", "qaa-qab"),
-            ("kind", "mean"),
-            ("alpha", "1"),
-            ("layer", layer),
-        ];
+        let factors = format!("system={system} direction=qaa-qab kind=mean alpha=1 layer={layer}");
         records.push(record("demo", 1, "conversion_rate", &factors, rate));
     }
-    let factors = [("system", "bilingual"), ("pair", "qaa-qab"), ("of", "retrieval")];
-    records.push(record("demo", 1, "used", &factors, 1000.0));
+    records.push(record("demo", 1, "used", "system=bilingual pair=qaa-qab of=retrieval", 1000.0));
     let table = DemoResult::of(&records, &[]);
     let row = |start: &str| {
         let row = table.rows.iter().find(|row| row.measure.trim().starts_with(start)).unwrap();
@@ -482,13 +444,8 @@ fn other_tasks_are_shown_and_change_no_verdict() {
     assert!(!before.html.contains("POS tagging"));
     for (seed, condition) in (0..3).zip(["default-anchors", "no-anchors", "extra-anchors"]) {
         for task in ["pos", "classify"] {
-            let factors = [
-                ("condition", condition),
-                ("pair", "qaa-qab"),
-                ("task", task),
-                ("language", "qab"),
-                ("role", "target"),
-            ];
+            let factors =
+                format!("condition={condition} pair=qaa-qab task={task} language=qab role=target");
             records.push(record("anchors", seed, "accuracy", &factors, 0.1));
         }
     }
@@ -561,42 +518,42 @@ impl Noise {
     /// Records of all studies whose findings select a layer, a weight or a system.
     fn records(&mut self, seeds: u64) -> Vec<Record> {
         let mut records = Vec::new();
-        let mut put = |study, seed, measure, factors: &[(&str, &str)]| {
+        let mut put = |study, seed, measure, factors: String| {
             // Where another comparison decides, the untrained encoder is far below.
-            let far = factors.iter().any(|(_, level)| level.starts_with("untrained"))
+            let far = factors.contains("=untrained")
                 && !["align-words", "align-sentences"].contains(&study)
                 || measure == "bleu1_frequent";
             let value = if far { 0.1 } else { 0.5 } + 0.01 * self.next();
-            records.push(record(study, seed, measure, factors, value));
+            records.push(record(study, seed, measure, &factors, value));
         };
         for seed in 1..=seeds {
-            for layer in (0..=8).map(|layer| layer.to_string()) {
-                let at = ("layer", layer.as_str());
+            for layer in 0..=8 {
                 for system in
                     ["monolingual-aligned", "monolingual-raw", "bilingual", "untrained-aligned"]
                 {
-                    let of = [("system", system), ("task", "ner"), ("role", "target"), at];
-                    put("align-contexts", seed, "f1", &of);
+                    let of = format!("system={system} task=ner role=target layer={layer}");
+                    put("align-contexts", seed, "f1", of);
                 }
                 for system in ["monolingual", "untrained"] {
-                    put("align-words", seed, "p_at_1", &[("system", system), at]);
-                    let of = [("system", system), ("kind", "aligned"), at];
-                    put("align-sentences", seed, "retrieval", &of);
+                    let of = format!("system={system} layer={layer}");
+                    put("align-words", seed, "p_at_1", of.clone());
+                    put("align-sentences", seed, "retrieval", of + " kind=aligned");
                 }
                 for alpha in ["-1", "-2", "0", "1", "2", "3"] {
                     for condition in ["default", "untrained"] {
-                        let of = [("condition", condition), ("kind", "mean"), ("alpha", alpha), at];
                         // Real unshifted layers are equal; here they are noise too.
-                        put("language-shift", seed, "bleu1", &of);
-                        put("language-shift", seed, "bleu1_permuted", &of);
-                        put("language-shift", seed, "conversion_rate", &of);
+                        for measure in ["bleu1", "bleu1_permuted", "conversion_rate"] {
+                            let of = format!(
+                                "condition={condition} kind=mean alpha={alpha} layer={layer}"
+                            );
+                            put("language-shift", seed, measure, of);
+                        }
                     }
                 }
             }
-            let of = [("condition", "default"), ("kind", "mean")];
-            put("language-shift", seed, "bleu1_frequent", &of);
+            put("language-shift", seed, "bleu1_frequent", "condition=default kind=mean".into());
             for system in ["encoder", "word2vec", "glove", "untrained"] {
-                put("data-size", seed, "mrr", &[("system", system), ("size", "small")]);
+                put("data-size", seed, "mrr", format!("system={system} size=small"));
             }
         }
         records
@@ -650,17 +607,11 @@ fn middle_layers_are_those_in_the_middle() {
         let mut records = Vec::new();
         for seed in 0..3 {
             for layer in 0..=8_usize {
-                let number = layer.to_string();
                 let noise = 0.001 * (seed * layer as u64 % 3) as f64;
                 for (system, value) in
                     [("monolingual-aligned", score(layer)), ("untrained-aligned", 0.1 + noise)]
                 {
-                    let factors = [
-                        ("system", system),
-                        ("task", "ner"),
-                        ("role", "target"),
-                        ("layer", &*number),
-                    ];
+                    let factors = format!("system={system} task=ner role=target layer={layer}");
                     records.push(record("align-contexts", seed, "f1", &factors, value + noise));
                 }
             }
@@ -677,13 +628,8 @@ fn conditions_of_a_shift_are_not_averaged() {
     let mut records = Vec::new();
     for (condition, rate) in [("default", 0.2), ("no-anchors", 1.0), ("untrained", 0.05)] {
         for seed in 1..=3 {
-            let factors = [
-                ("condition", condition),
-                ("direction", "qaa-qab"),
-                ("kind", "mean"),
-                ("layer", "1"),
-                ("alpha", "1"),
-            ];
+            let factors =
+                format!("condition={condition} direction=qaa-qab kind=mean layer=1 alpha=1");
             let rate = rate * (0.9 + 0.05 * seed as f64);
             records.push(record("language-shift", seed, "conversion_rate", &factors, rate));
             records.push(record("language-shift", seed, "bleu1", &factors, rate / 2.0));
@@ -700,7 +646,7 @@ fn conditions_of_a_shift_are_not_averaged() {
 
 #[test]
 fn a_study_of_ones_own_is_shown() {
-    let value = |seed, layer| record("mine", seed, "f1", &[("layer", layer)], 0.25);
+    let value = |seed, layer| record("mine", seed, "f1", &format!("layer={layer}"), 0.25);
     let report = ReportPage::of(&[value(1, "2"), value(2, "2"), value(1, "10")], &[]);
     let page = parsed(&report.html);
     let own = page.descendants().find(|node| node.attribute("id") == Some("own-0")).unwrap();

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::record::Factors;
+use crate::record::{Factors, Origin, Record};
 
 pub struct Paper {
     pub citation: &'static str,
@@ -44,6 +44,20 @@ pub struct PublishedValue {
     pub factors: Factors,
     /// The number, on our scale.
     pub value: f64,
+}
+
+impl PublishedValue {
+    /// The number as one of ours, of a first seed.
+    pub(crate) fn record(&self) -> Record {
+        let mut factors = self.factors.clone();
+        if self.paper == 2 && self.measure == "accuracy" {
+            // The only task of that paper.
+            factors.insert("task".to_owned(), "nli".to_owned());
+        }
+        let origin = Origin { study: self.place.clone(), seed: 1, ..Origin::default() };
+        let (measure, value) = (self.measure.clone(), self.value);
+        Record { origin, measure, factors, value, ..Record::default() }
+    }
 }
 
 #[derive(Deserialize)]

@@ -116,7 +116,7 @@ impl<'a> SettingView<'a> {
 }
 
 /// The records of some studies in one setting.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct StudyData<'a> {
     pub(super) records: Vec<&'a Record>,
     pub(super) texts: Vec<&'a TextRecord>,
@@ -128,6 +128,11 @@ pub(super) struct StudyData<'a> {
 pub(super) type FactorFilter<'a> = [(&'a str, &'a str)];
 
 impl<'a> StudyData<'a> {
+    /// Some records, of encoders of any depth.
+    pub(super) fn of(records: &'a [Record]) -> Self {
+        Self { records: records.iter().collect(), ..Self::default() }
+    }
+
     /// The records and texts whose factors are wanted.
     pub(super) fn filtered(&self, wanted: impl Fn(&Factors) -> bool) -> StudyData<'a> {
         StudyData {
@@ -304,7 +309,6 @@ pub(super) fn best_of(candidates: Vec<Observations>) -> Observations {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::record::Origin;
 
     /// A record for tests, its factors written `name=value name=value`.
     pub(in super::super) fn record(
@@ -314,26 +318,7 @@ pub(super) mod tests {
         factors: &str,
         value: f64,
     ) -> Record {
-        let origin = Origin {
-            study: study.into(),
-            scale: "tiny".into(),
-            seed,
-            step: format!("{study}-{seed}"),
-            command: "isogloss pretrain".into(),
-            build: "0.1.0".into(),
-            finished_at: 1_794_000_000,
-        };
-        let pair =
-            |text: &str| text.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
-        let factors = factors.split(' ').filter(|part| !part.is_empty()).map(pair).collect();
-        Record {
-            origin,
-            measure: measure.into(),
-            factors,
-            value,
-            signature: String::new(),
-            files: vec![],
-        }
+        Record::written(study, seed, measure, factors, value)
     }
 
     #[test]

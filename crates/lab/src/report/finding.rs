@@ -123,11 +123,6 @@ impl ClaimLine {
         self.paper = paper;
         self
     }
-
-    /// As the only line of its claim.
-    pub(super) fn alone(self) -> Vec<Self> {
-        vec![self]
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

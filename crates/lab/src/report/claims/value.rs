@@ -1,9 +1,14 @@
 //! Quantities as files write them: `best(f1[condition=default]) - best(f1[condition=untrained])`.
 //!
 //! A measure stands with the levels of factors that choose its numbers; `a|b` is the first of two that was recorded. A level with
-//! `?` counts where the factor was recorded at all, and `*` is any; `@first` and `@last` are a factor's first and last level, as of distances. The level
+//! `?` counts where the factor was recorded at all, and `*` is any; `a|b` is the first of two that was recorded, `a,b` either, `>0` and
+//! `#` numbers, and `@first` and `@last` are a factor's first and last level (`@first>0` of these numbers), as of distances. The level
 //! `untrained` is the untrained encoder, whether it is named as a condition or as a system. Two measures are combined where
 //! seed and all other factors are equal, and a verdict is about the mean of each seed.
+//!
+//! `score` is each task's own measure, and `transfer` that of the tasks of Conneau et al. 2020 above chance. `languages=@nearest` and
+//! `languages=@farthest` are distances of invented languages, or pairs of real ones; `pair=@foreign` leaves out a language's own paraphrases, and
+//! `condition=@one-domain` has as much text as that of another domain.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
@@ -11,11 +16,15 @@ use std::str::Chars;
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::invented;
 use crate::record::{Factors, Record};
 use crate::report::data::{FactorFilter, StudyData, UNTRAINED, best_of};
 use crate::report::finding::Evidence;
 use crate::report::observations::{Observations, SeedSample, chosen_by_others};
-use crate::report::sections::parts::upper_minus_lower;
+use crate::report::sections::parts::{
+    halves, measures, nearest_and_farthest, pairs_of, tasks_of_paper,
+};
+use terms::Task;
 
 /// A quantity, computed from the numbers of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,7 +38,7 @@ pub struct Value {
 enum Expression {
     Number(f64),
     Select(Selection),
-    Call { function: Function, factor: String, of: Box<Expression> },
+    Call { function: Function, factors: Vec<String>, of: Box<Expression> },
     Combine { by: char, parts: Box<[Expression; 2]> },
 }
 
@@ -60,7 +69,12 @@ enum Function {
     Best,
     /// At each seed's own best layer: for tables, since a maximum is biased upwards.
     Highest,
-    /// The mean of the upper half of the layers minus that of the lower half.
+    /// The mean of the lower half of the layers.
+    Lower,
+    /// The mean of the layers from a quarter of the depth to three quarters, which are fixed in advance: the best of several layers would
+    /// exceed another by selection alone.
+    Middle,
+    /// That of the upper half minus that of the lower half.
     Rise,
     /// The mean of each seed, so that two quantities are combined seed by seed.
     Mean,
@@ -68,9 +82,11 @@ enum Function {
     Slope,
 }
 
-const FUNCTIONS: [(&str, Function); 5] = [
+const FUNCTIONS: [(&str, Function); 7] = [
     ("best", Function::Best),
     ("highest", Function::Highest),
+    ("lower", Function::Lower),
+    ("middle", Function::Middle),
     ("rise", Function::Rise),
     ("mean", Function::Mean),
     ("slope", Function::Slope),
@@ -78,7 +94,7 @@ const FUNCTIONS: [(&str, Function); 5] = [
 
 impl Value {
     /// What it is in a study's numbers, by seed and by the factors that it does not choose.
-    pub(super) fn observations(&self, data: &StudyData<'_>) -> Observations {
+    pub(in crate::report) fn observations(&self, data: &StudyData<'_>) -> Observations {
         self.root.observations(data, &[])
     }
 
@@ -88,7 +104,12 @@ impl Value {
         let leaves = self.root.leaves();
         let measured = || leaves.iter().all(|leaf| !leaf.observations(data, &[]).is_empty());
         if sample.0.values().any(|value| value.is_nan()) {
-            return Evidence::Void("the reference itself is less than 0.05");
+            return Evidence::Void(match self.measures()[..] {
+                ["transfer", ..] => {
+                    "the reference itself transfers less than 0.05 above chance in a task"
+                }
+                _ => "the reference itself is less than 0.05",
+            });
         }
         if sample.0.is_empty() && self.root.selects() && measured() {
             return Evidence::OneSeed;
@@ -104,9 +125,53 @@ impl Value {
         names.map(String::as_str).collect()
     }
 
+    /// The pairs of languages that it is about.
+    pub(super) fn pairs(&self, data: &StudyData<'_>) -> Vec<String> {
+        let mut pairs = pairs_of(data, &recorded(&self.root));
+        let meant = |leaf: &Selection, pair: &String| {
+            leaf.levels.iter().all(|one| one.factor != "pair" || one.admits(pair))
+        };
+        pairs.retain(|pair| self.root.leaves().iter().any(|leaf| meant(leaf, pair)));
+        pairs
+    }
+
+    /// With its levels as these numbers have them: the first that was recorded, the nearest and the most distant languages.
+    pub(super) fn resolved(mut self, data: &StudyData<'_>) -> Self {
+        let found = nearest_and_farthest(data, &recorded(&self.root));
+        self.root.visit(&mut |leaf: &mut Selection| {
+            let compares = leaf.levels.iter().any(|one| one.factor == "languages");
+            let ends = found.as_ref().filter(|_| compares);
+            leaf.levels.iter_mut().for_each(|one| one.resolve(data, ends));
+        });
+        self
+    }
+
+    /// The nearest and the most distant languages where it compares them, with the factor that they are levels of.
+    pub(super) fn ends(&self, data: &StudyData<'_>) -> Option<(&'static str, String, String)> {
+        let compares = self.levels().iter().any(|(factor, _)| *factor == "languages");
+        compares.then(|| nearest_and_farthest(data, &recorded(&self.root))).flatten()
+    }
+
+    /// The quantities that its last sign combines; of one alone it itself, twice.
+    pub(in crate::report) fn operands(&self) -> [Self; 2] {
+        let of = |root: &Expression| Self { text: self.text.clone(), root: root.clone() };
+        match &self.root {
+            Expression::Combine { parts, .. } => parts.each_ref().map(of),
+            root => [of(root), of(root)],
+        }
+    }
+
+    pub(super) fn is_recorded(&self, data: &StudyData<'_>) -> bool {
+        recorded(&self.root).iter().any(|measure| data.has(measure))
+    }
+
+    /// Whether it asks for text of one domain where all that there is has more of it than that of two.
+    pub(super) fn is_confounded(&self) -> bool {
+        self.levels().contains(&("condition", MORE_TEXT))
+    }
+
     /// The factors that it chooses by, with their levels.
-    #[cfg(test)]
-    pub(super) fn levels(&self) -> Vec<(&str, &str)> {
+    pub(in crate::report) fn levels(&self) -> Vec<(&str, &str)> {
         let levels = self.root.leaves().into_iter().flat_map(|leaf| &leaf.levels);
         levels.map(|one| (one.factor.as_str(), one.level.as_str())).collect()
     }
@@ -137,17 +202,102 @@ impl Value {
     }
 }
 
+/// The condition with more text than that of another domain has.
+const MORE_TEXT: &str = "@more-text";
+
+impl Level {
+    /// Whether it names no single level: several, numbers, or those between languages.
+    fn is_open(&self) -> bool {
+        self.level.contains([',', '>', '<', '#']) || self.level == "@foreign"
+    }
+
+    /// Whether it is among those that an open one leaves.
+    fn admits(&self, level: &str) -> bool {
+        let bound = |text: &str| text.parse::<f64>().unwrap_or_default();
+        let number = level.parse::<f64>().ok();
+        let sign = |text: &str| match text.split_at_checked(1) {
+            Some((">", least)) => number.is_some_and(|number| number > bound(least)),
+            Some(("<", most)) => number.is_some_and(|number| number < bound(most)),
+            _ => number.is_some(),
+        };
+        match &*self.level {
+            "@foreign" => !level.ends_with('\''),
+            several if several.contains(',') => several.split(',').any(|one| one == level),
+            numbers if self.is_open() => {
+                sign(numbers.trim_start_matches(|c: char| c == '@' || c.is_alphabetic()))
+            }
+            _ => true,
+        }
+    }
+
+    fn resolve(&mut self, data: &StudyData<'_>, found: Option<&(&str, String, String)>) {
+        // Where languages are compared, in both.
+        let measured = |factor: &str, level: &str| {
+            let at = |more: &[(&str, &str)]| {
+                !data.levels_among(factor, &[&[(factor, level)], more].concat()).is_empty()
+            };
+            found.map_or_else(
+                || at(&[]),
+                |(of, near, far)| at(&[(of, near.as_str())]) && at(&[(of, far.as_str())]),
+            )
+        };
+        match (&*self.factor, &*self.level) {
+            ("languages", level) => {
+                let Some((factor, near, far)) = found else { return };
+                let level = if level == "@nearest" { near } else { far };
+                (self.factor, self.level) = ((*factor).to_owned(), level.clone());
+            }
+            ("condition", "@one-domain" | "@all-text") => {
+                // Invented text is of one amount; of real text, the default has all that there is, and a difference from it
+                // would be of amount as much as of domain.
+                let real =
+                    data.records.iter().find_map(|one| invented(&one.factors)) == Some(false);
+                let equal = measured("condition", "default-equal");
+                let confounded = !equal && real && measured("condition", "default");
+                self.level = match (&*self.level, confounded) {
+                    ("@one-domain", true) | ("@all-text", false) => MORE_TEXT,
+                    _ if equal => "default-equal",
+                    _ => "default",
+                }
+                .to_owned();
+            }
+            (factor, several) if several.contains('|') => {
+                let levels = || several.split('|');
+                let first = levels().find(|level| measured(factor, level));
+                self.level = first.or(levels().last()).unwrap_or_default().to_owned();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The measures of an expression, as records name them.
+fn recorded(of: &Expression) -> Vec<&str> {
+    let named = of.leaves().into_iter().flat_map(|leaf| &leaf.measures);
+    let mut all = Vec::new();
+    for name in named {
+        match name.as_str() {
+            "score" | "transfer" => all.extend(measures()),
+            name => all.push(name),
+        }
+    }
+    all
+}
+
 impl Selection {
     fn unrecorded(&self, records: &[&Record]) -> Option<(String, String)> {
         let listed = |names: BTreeSet<&str>| {
             format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
         };
         let measures: BTreeSet<&str> = records.iter().map(|one| &*one.measure).collect();
-        if !self.measures.iter().any(|measure| measures.contains(&**measure)) {
+        let leaf = Expression::Select(self.clone());
+        if !recorded(&leaf).into_iter().any(|measure| measures.contains(measure)) {
             let reason = format!("no result is of the measure `{}`", self.measures.join("|"));
             return Some((reason, listed(measures)));
         }
-        let certain = |one: &&Level| !one.if_recorded && !["*", UNTRAINED].contains(&&*one.level);
+        let certain = |one: &&Level| {
+            !one.if_recorded && !one.is_open() && !["*", UNTRAINED].contains(&&*one.level)
+        };
         for Level { factor, level, .. } in self.levels.iter().filter(certain) {
             let levels: BTreeSet<&str> =
                 records.iter().filter_map(|one| Some(&**one.factors.get(factor)?)).collect();
@@ -158,7 +308,7 @@ impl Selection {
                     listed(names.collect()),
                 ));
             }
-            if !level.starts_with('@') && !levels.contains(&**level) {
+            if !level.starts_with('@') && !level.split('|').any(|one| levels.contains(one)) {
                 return Some((format!("no result has {factor}={level}"), listed(levels)));
             }
         }
@@ -166,26 +316,64 @@ impl Selection {
     }
 
     fn observations(&self, data: &StudyData<'_>, at: &FactorFilter<'_>) -> Observations {
+        let tasks: Vec<Task> = match self.measures.first().map(String::as_str) {
+            Some("transfer") => tasks_of_paper().collect(),
+            Some("score") => Task::all().collect(),
+            _ => return self.of_measure(data, at, None),
+        };
+        let above = self.measures[0] == "transfer";
+        let of = |task: Task| {
+            let at = [at, &[("task", task.name())]].concat();
+            let scores = self.of_measure(data, &at, Some(task.measure()));
+            let chance = if above { task.chance() } else { 0.0 };
+            scores.tagged("task", task.name()).map(|_, score| score - chance)
+        };
+        let chosen = |task: &Task| {
+            let mut levels = self.levels.iter().filter(|one| one.factor == "task");
+            levels.all(|one| one.is_open() || one.level == task.name())
+                && at.iter().all(|(factor, level)| *factor != "task" || *level == task.name())
+        };
+        tasks.into_iter().filter(chosen).map(of).fold(Observations::default(), Observations::join)
+    }
+
+    fn of_measure(
+        &self,
+        data: &StudyData<'_>,
+        at: &FactorFilter<'_>,
+        measure: Option<&str>,
+    ) -> Observations {
         let recorded = self.measures.iter().find(|measure| data.has(measure));
-        let measure = recorded.or(self.measures.last()).map_or("", String::as_str);
+        let measure =
+            measure.unwrap_or(recorded.or(self.measures.last()).map_or("", String::as_str));
+        // What is asked for here stands in place of the quantity's own.
+        let levels =
+            self.levels.iter().filter(|one| at.iter().all(|(name, _)| *name != one.factor));
+        let (open, levels): (Vec<&Level>, Vec<&Level>) = levels.partition(|one| {
+            one.is_open() && !one.level.starts_with(['@']) || one.level == "@foreign"
+        });
+        let admitted = |factors: &Factors| {
+            open.iter().all(|one| factors.get(&one.factor).is_some_and(|own| one.admits(own)))
+        };
+        let filtered = (!open.is_empty()).then(|| data.filtered(admitted));
+        let data = filtered.as_ref().unwrap_or(data);
         let certain = |one: &Level| !one.if_recorded && !["*", UNTRAINED].contains(&&*one.level);
-        let certain: Vec<&Level> = self.levels.iter().filter(|one| certain(one)).collect();
+        let certain: Vec<&Level> = levels.iter().copied().filter(|one| certain(one)).collect();
         let own = data.filtered(|factors| {
             certain.iter().all(|one| {
                 one.level.starts_with('@') || factors.get(&one.factor) == Some(&one.level)
             })
         });
-        let levels: Vec<(&Level, Vec<String>)> = self
-            .levels
-            .iter()
+        let levels: Vec<(&Level, Vec<String>)> = levels
+            .into_iter()
             .filter(|one| one.level != "*")
             .map(|one| (one, own.levels(&[measure], &one.factor, &[])))
             .filter(|(one, found)| !one.if_recorded || !found.is_empty())
             .collect();
         let named = levels.iter().map(|(one, found)| {
-            let level = match &*one.level {
-                "@first" => found.first(),
-                "@last" => found.last(),
+            let mut found = found.iter().filter(|level| one.admits(level));
+            let level = match one.level.get(..5) {
+                Some("@firs") => found.next(),
+                Some("@last") => found.next_back(),
                 _ => None,
             };
             (one.factor.as_str(), level.unwrap_or(&one.level).as_str())
@@ -193,10 +381,34 @@ impl Selection {
         let named: Vec<(&str, &str)> = named.chain(at.iter().copied()).collect();
         let others: Vec<(&str, &str)> =
             named.iter().copied().filter(|(_, level)| *level != UNTRAINED).collect();
+        // What repeats the size of the text, or that of none, tells nothing apart.
         match others.len() < named.len() {
-            true => data.untrained(measure, &others),
+            true => ["sentences", "size", "window"]
+                .into_iter()
+                .fold(data.untrained(measure, &others), Observations::dropped),
+            false if named.iter().any(|(factor, _)| *factor == "size") => {
+                data.observations(measure, &named).dropped("sentences")
+            }
             false => data.observations(measure, &named),
         }
+    }
+}
+
+impl Levels {
+    /// Each factor with its level.
+    pub(super) fn named(&self) -> Vec<(&str, &str)> {
+        self.0.iter().map(|one| (&*one.factor, &*one.level)).collect()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a str)> for Levels {
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(levels: I) -> Self {
+        let level = |(factor, level): (&str, &str)| Level {
+            factor: factor.to_owned(),
+            level: level.to_owned(),
+            if_recorded: false,
+        };
+        Self(levels.into_iter().map(level).collect())
     }
 }
 
@@ -232,7 +444,7 @@ impl Expression {
         match self {
             Self::Number(_) => Observations::default(),
             Self::Select(leaf) => leaf.observations(data, at),
-            Self::Call { function, factor, of } => called(*function, factor, of, data, at),
+            Self::Call { function, factors, of } => called(*function, factors, of, data, at),
             Self::Combine { by, parts } => match (&parts[0], &parts[1]) {
                 (Self::Number(a), b) => b.observations(data, at).map(|_, b| combined(*by, *a, b)),
                 (a, Self::Number(b)) => a.observations(data, at).map(|_, a| combined(*by, a, *b)),
@@ -265,32 +477,73 @@ fn of_seeds(sample: SeedSample) -> Observations {
     Observations(sample.0.into_iter().map(of).collect())
 }
 
+/// The levels of a factor that an expression can be taken at.
+fn levels_of(
+    of: &Expression,
+    factor: &str,
+    function: Function,
+    data: &StudyData<'_>,
+) -> Vec<String> {
+    let recorded = recorded(of).into_iter().filter(|measure| data.has(measure));
+    let mut levels = data.levels(&recorded.collect::<Vec<_>>(), factor, &[]);
+    if function != Function::Best || factor == "layer" {
+        levels.retain(|level| level.parse::<f64>().is_ok());
+    }
+    let leaves = of.leaves();
+    let open = leaves.iter().flat_map(|leaf| &leaf.levels).find(|one| one.factor == factor);
+    if let Some(open) = open.filter(|one| one.is_open()) {
+        levels.retain(|level| open.admits(level));
+        levels.sort_by_key(|level| open.level.split(',').position(|one| one == level));
+    }
+    levels
+}
+
+/// At every combination of levels, of which that of the last factor varies fastest.
+fn candidates(
+    factors: &[String],
+    of: &Expression,
+    data: &StudyData<'_>,
+    at: &FactorFilter<'_>,
+) -> Vec<Observations> {
+    let Some((factor, rest)) = factors.split_first() else {
+        return vec![of.observations(data, at)];
+    };
+    let at = |level: &String| candidates(rest, of, data, &[at, &[(factor, level)]].concat());
+    levels_of(of, factor, Function::Best, data).iter().flat_map(at).collect()
+}
+
 fn called(
     function: Function,
-    factor: &str,
+    factors: &[String],
     of: &Expression,
     data: &StudyData<'_>,
     at: &FactorFilter<'_>,
 ) -> Observations {
-    let measures: Vec<&str> = of
-        .leaves()
-        .into_iter()
-        .filter_map(|leaf| leaf.measures.iter().find(|measure| data.has(measure)))
-        .map(String::as_str)
-        .collect();
-    let mut levels = data.levels(&measures, factor, &[]);
-    if function != Function::Best || factor == "layer" {
-        levels.retain(|level| level.parse::<f64>().is_ok());
-    }
+    let factor = &*factors[0];
+    let mut levels = levels_of(of, factor, function, data);
     let at_level = |level: &str| of.observations(data, &[at, &[(factor, level)]].concat());
-    let candidates = || levels.iter().map(|level| at_level(level)).collect::<Vec<_>>();
     match function {
-        Function::Best => chosen_by_others(&candidates()),
+        Function::Best => chosen_by_others(&candidates(factors, of, data, at)),
         Function::Highest => match at_level("best") {
-            recorded if recorded.is_empty() => best_of(candidates()),
+            recorded if recorded.is_empty() => {
+                best_of(levels.iter().map(|one| at_level(one)).collect())
+            }
             recorded => recorded,
         },
-        Function::Rise => of_seeds(upper_minus_lower(&levels, at_level)),
+        Function::Lower => of_seeds(halves(&levels, at_level)[0].clone()),
+        Function::Middle => {
+            let number = |level: &String| level.parse::<f64>().unwrap_or_default();
+            let last = levels.iter().map(number).fold(0.0, f64::max);
+            levels.retain(|one| {
+                number(one) > 0.0 && (last..=3.0 * last).contains(&(4.0 * number(one)))
+            });
+            let tagged = levels.iter().map(|one| at_level(one).tagged(factor, one));
+            of_seeds(tagged.fold(Observations::default(), Observations::join).sample())
+        }
+        Function::Rise => {
+            let [lower, upper] = halves(&levels, at_level);
+            of_seeds(upper.minus(&lower))
+        }
         Function::Mean => of_seeds(of.observations(data, at).sample()),
         Function::Slope => {
             let points = |level: &String| {
@@ -458,23 +711,25 @@ impl Reader<'_> {
         })?;
         let mut ahead = Reader { letters: self.letters.clone() };
         ahead.expect('(')?;
-        let factor = ahead.word("()[]+-*/,=").ok().filter(|_| ahead.peek() == Some(','));
-        let factor = match factor {
-            Some(factor) => {
-                ahead.next();
+        let mut factors = Vec::new();
+        while let Ok(factor) = ahead.word("()[]+-*/,=") {
+            factors.push(factor);
+        }
+        let factors = match ahead.next() == Some(',') && !factors.is_empty() {
+            true => {
                 self.letters = ahead.letters;
-                factor
+                factors
             }
-            None if function == Function::Slope => {
+            false if function == Function::Slope => {
                 return Err("slope needs a factor, as slope(distance, f1)".to_owned());
             }
-            None => {
+            false => {
                 self.expect('(')?;
-                "layer".to_owned()
+                vec!["layer".to_owned()]
             }
         };
         let of = Box::new(self.sum()?);
-        self.expect(')').map(|()| Expression::Call { function, factor, of })
+        self.expect(')').map(|()| Expression::Call { function, factors, of })
     }
 
     /// `[factor=level factor=level]`; none where there is no bracket.

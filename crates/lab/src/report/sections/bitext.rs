@@ -1,7 +1,6 @@
 //! Words and sentences aligned with their translations from hidden states: links against gold links, and mined pairs.
 
-use super::parts::{Series, figure, named, over_layers, pair_name, pairs_of};
-use crate::draw::Chart;
+use super::parts::{pair_name, pairs_of};
 use crate::report::data::{FactorFilter, SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
 
@@ -27,43 +26,13 @@ fn pair_at(pair: &str, distance: &str) -> String {
     if distance.is_empty() { pair } else { format!("{pair}, {distance}") }
 }
 
-pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+pub(super) fn show(_: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
-    let panels = |measure: &str, series: &Series<'_>, unit: &str| -> Vec<Chart> {
-        let mut charts = Vec::new();
-        for (distance, data) in distances(&data, measure) {
-            for pair in pairs_of(&data, &[measure]) {
-                let title = pair_at(&pair, &distance);
-                charts.extend(over_layers(
-                    &data,
-                    measure,
-                    &[("pair", &pair)],
-                    series,
-                    (&title, unit),
-                ));
-            }
-        }
-        charts
-    };
-    let by_argmax: &Series<'_> = &CONDITIONS
-        .map(|condition| (condition, vec![("condition", condition), ("extraction", "argmax")]));
-    let mined: &Series<'_> =
-        &CONDITIONS.map(|condition| (condition, vec![("condition", condition)]));
     vec![
-        CaptionedItem::figure(
-            BEYOND,
-            "Alignment error rate of links by mutual argmax, by layer: less is better.",
-            figure(named(id, "links"), "Words aligned", &panels("aer", by_argmax, "AER")),
-        ),
         CaptionedItem::table(
             BEYOND,
             "Links against gold links, means over layers; IBM model 2 and the diagonal use no encoder.",
             links_table(&data),
-        ),
-        CaptionedItem::figure(
-            BEYOND,
-            "F1 of mined pairs by layer, at a threshold that was chosen on other sentences.",
-            figure(named(id, "mining"), "Pairs mined", &panels("mining_f1", mined, "F1")),
         ),
         CaptionedItem::table(
             BEYOND,

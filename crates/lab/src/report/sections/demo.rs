@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::ReportSection;
 use super::parts::{
     chance, chance_of_retrieval, chance_of_words, dots, mark, measured_tasks, named, system_colour,
 };
 use crate::draw::figure::percent;
 use crate::draw::{Chart, DotRow, Figure};
+use crate::report::claims::SectionCode;
 use crate::report::data::{FactorFilter, SettingView, at_main_layers};
 use crate::report::exhibit::CaptionedItem;
 use crate::report::observations::SeedSample;
@@ -15,17 +15,10 @@ use crate::spaces::translating_layer;
 
 const SYSTEMS: [&str; 2] = ["bilingual", "untrained"];
 
-pub(in crate::report) const DEMO: ReportSection = ReportSection {
-    id: "demo",
-    title: "A bilingual encoder of two languages without a common word",
-    place: "Both papers, in miniature",
-    studies: &["demo"],
-    method: "Two languages are generated over one world of meaning; they share no word. One small encoder is pretrained on \
-             monolingual text of both by masked language modelling, without any translations. The untrained encoder, of the \
-             same architecture, shows what positions and sentence length give by themselves.",
-    claims: &[],
-    fails: "",
-    numbers: &|view| {
+pub(super) const CODE: SectionCode = SectionCode {
+    rules: &[],
+    show: Some(&show),
+    numbers: Some(|view| {
         let tasks =
             demo_measures(view).into_iter().filter(|measure| measure.panel == DemoPanel::Transfer);
         let score = |measure: DemoMeasure| {
@@ -36,8 +29,7 @@ pub(in crate::report) const DEMO: ReportSection = ReportSection {
             true => String::new(),
             false => format!("fine-tuned on language A alone, {} in language B", scores.join(", ")),
         }
-    },
-    show: &show,
+    }),
 };
 
 #[derive(Clone, Copy, PartialEq)]

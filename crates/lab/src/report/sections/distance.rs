@@ -2,139 +2,20 @@
 
 use terms::Task;
 
-use super::ReportSection;
 use super::parts::{
-    MORE, OTHERS, between_distances, chance, distances, dots, mark, measured_tasks, measures,
-    named, nearest_and_farthest, pair_name, pairs_of, point, system_colour, target, tasks_of_paper,
+    OTHERS, chance, distances, dots, mark, measured_tasks, measures, named, pair_name, pairs_of,
+    point, system_colour, target,
 };
-use super::transfer::paper_transfer;
-use crate::draw::{Chart, DotRow, Figure, LineChart, LineSeries, short};
+use super::transfer::under;
+use crate::draw::{Chart, DotRow, Figure, LineChart, LineSeries};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
-use crate::report::finding::{ClaimLine, Control, Criterion, PaperClaim, signed};
-use crate::report::observations::{Observations, SeedSample};
-
-pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
-    id: "distance",
-    title: "Must the languages be similar?",
-    place: "Conneau et al. 2020, §4.4",
-    studies: &["distance"],
-    method: "The paper compares English with French, Russian and Chinese. Between invented languages, distance is a parameter: \
-             at 0 only the words differ; greater distances change word order, morphology and script as well.",
-    claims: &[
-        PaperClaim {
-            finding: "Transfer decreases with distance",
-            place: "Conneau et al. 2020, §4.4",
-            paper: &|| "in every task, from French to Russian and Chinese".to_owned(),
-            quantity: "target score of the nearest language minus of the most distant",
-            criterion: Criterion::Above(0.0),
-            measure: &|view| {
-                let data = view.study("distance");
-                tasks_of_paper().map(|task| decrease_line(&data, task)).collect()
-            },
-        },
-        PaperClaim {
-            finding: "Harder tasks lose more by distance",
-            place: "Conneau et al. 2020, §4.4",
-            paper: &|| {
-                let of = |task: Task| {
-                    let own = |language| paper_transfer("default", Some(language), Some(task));
-                    own("fr").zip(own("zh")).map_or(String::new(), |(a, b)| signed(a - b, 3))
-                };
-                format!(
-                    "from French to Chinese NLI loses {}, NER {}, parsing {}",
-                    of(Task::Nli),
-                    of(Task::Ner),
-                    of(Task::Parse)
-                )
-            },
-            quantity: "loss from the nearest to the most distant language, of parsing minus of NLI",
-            criterion: Criterion::Above(0.0),
-            measure: &|view| {
-                let data = view.study("distance");
-                let more = |[(near, parse), (_, nli)]: [(String, SeedSample); 2]| {
-                    (near, parse.minus(&nli))
-                };
-                let tasks = [Task::Parse, Task::Nli];
-                let (near, own) = more(tasks.map(|task| {
-                    decrease(&data, task, |factors| under_default(&data, task, factors))
-                }));
-                let (_, of_untrained) =
-                    more(tasks.map(|task| {
-                        decrease(&data, task, |factors| untrained(&data, task, factors))
-                    }));
-                ClaimLine::new("", between_distances(&near, own.clone()))
-                    .against(Control::of_samples("untrained", &own, of_untrained, MORE))
-                    .alone()
-            },
-        },
-    ],
-    fails: "Transfer does not decrease with distance",
-    numbers: &|view| {
-        let data = view.study("distance");
-        let Some((factor, near, far)) = nearest_and_farthest(&data, &measures()) else {
-            return String::new();
-        };
-        let part = |task: Task| {
-            let of = |level: &str| {
-                let factors = [("role", "target"), ("task", task.name()), (factor, level)];
-                Some(short(under_default(&data, task, &factors).sample().mean()?.mean))
-            };
-            Some(format!("{} {} \u{2192} {}", task.title(), of(&near)?, of(&far)?))
-        };
-        tasks_of_paper().filter_map(part).collect::<Vec<_>>().join(", ")
-    },
-    show: &show_distance,
-};
-
-/// The condition whose distances are compared: the paper's default, or without anchors.
-fn compared(data: &StudyData<'_>) -> &'static str {
-    let has =
-        |condition: &&str| !data.levels_among("condition", &[("condition", condition)]).is_empty();
-    ["default", "no-anchors"].into_iter().find(has).unwrap_or("no-anchors")
-}
-
-fn under_default(data: &StudyData<'_>, task: Task, factors: &[(&str, &str)]) -> Observations {
-    let condition = [("condition", compared(data))];
-    data.observations(task.measure(), &[factors, &condition].concat())
-}
-
-fn untrained(data: &StudyData<'_>, task: Task, factors: &[(&str, &str)]) -> Observations {
-    data.untrained(task.measure(), factors)
-}
-
-/// The score of the nearest language minus that of the most distant, with a name of the former. The two have different languages, so
-/// that only seeds can be paired.
-fn decrease(
-    data: &StudyData<'_>,
-    task: Task,
-    scores: impl Fn(&[(&str, &str)]) -> Observations,
-) -> (String, SeedSample) {
-    let Some((factor, near, far)) = nearest_and_farthest(data, &[task.measure()]) else {
-        return Default::default();
-    };
-    let of = |level: &str| {
-        scores(&[("role", "target"), ("task", task.name()), (factor, level)]).sample()
-    };
-    let difference = of(&near).minus(&of(&far));
-    (near, difference)
-}
-
-fn decrease_line(data: &StudyData<'_>, task: Task) -> ClaimLine {
-    let (near, own) = decrease(data, task, |factors| under_default(data, task, factors));
-    let (_, of_untrained) = decrease(data, task, |factors| untrained(data, task, factors));
-    let of = |language| paper_transfer(compared(data), Some(language), Some(task));
-    let paper = of("fr").zip(of("zh")).map(|(near, far)| signed(near - far, 3));
-    ClaimLine::new(task.title(), between_distances(&near, own.clone()))
-        .against(Control::of_samples("untrained", &own, of_untrained, MORE))
-        .paper(paper)
-}
 
 const CONDITIONS: [&str; 6] =
     ["default", "default-anchors", "no-anchors", "extra-anchors", "sep-emb-l1-6", "untrained"];
 
-fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("distance");
     let Some((factor, levels)) = shown_levels(&data) else { return vec![] };
     let real = factor == "pair";
@@ -145,7 +26,8 @@ fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     };
     let charts: Vec<Chart> = Task::all().filter_map(panel).collect();
     // From the nearest to the most distant, as the section's title has it; the highest points would say nothing.
-    let title = match &*(DISTANCE.numbers)(view) {
+    let section = super::ALL.iter().find(|section| section.id == "distance").expect("it is one");
+    let title = match &*(section.numbers)(view) {
         "" => "Transfer by distance".to_owned(),
         numbers => format!("Transfer by distance: {numbers}"),
     };
@@ -181,18 +63,6 @@ fn encoders(data: &StudyData<'_>) -> Vec<String> {
     names
 }
 
-fn of_encoder(
-    data: &StudyData<'_>,
-    encoder: &str,
-    measure: &str,
-    factors: &[(&str, &str)],
-) -> Observations {
-    match encoder {
-        UNTRAINED => data.untrained(measure, factors),
-        _ => data.observations(measure, &[factors, &[("condition", encoder)]].concat()),
-    }
-}
-
 /// Real languages: a row for each pair with its conditions, beside the paper's.
 fn of_pairs(
     data: &StudyData<'_>,
@@ -206,7 +76,7 @@ fn of_pairs(
             let theirs =
                 [("condition", &**encoder), ("task", task.name()), ("language", target(pair))];
             let paper = papers::number(1, "Table 1", task.measure(), &theirs);
-            let sample = of_encoder(data, encoder, task.measure(), &own).sample();
+            let sample = under(data, encoder, task.measure(), &own).sample();
             mark(&data.name(encoder), system_colour(encoder).unwrap_or(OTHERS), &sample, paper)
         };
         DotRow { name: pair_name(pair), marks: encoders.iter().map(of).collect() }
@@ -220,7 +90,7 @@ fn of_distance(data: &StudyData<'_>, task: Task, encoders: &[String]) -> Option<
     let line = |encoder: &String| {
         let at = |level: &String| {
             let factors = [("task", task.name()), ("role", "target"), ("distance", level.as_str())];
-            let sample = of_encoder(data, encoder, task.measure(), &factors).sample();
+            let sample = under(data, encoder, task.measure(), &factors).sample();
             point(level.parse().ok()?, &sample)
         };
         let levels = data.levels(&[task.measure()], "distance", &[]);
@@ -258,13 +128,13 @@ fn table(
         for encoder in encoders {
             let of = |task: Task| {
                 let factors = [(factor, &**level), ("task", task.name()), ("role", "target")];
-                let scores = of_encoder(data, encoder, task.measure(), &factors);
+                let scores = under(data, encoder, task.measure(), &factors);
                 TableCell::Ours(scores.sample().mean())
             };
             let found = |kind| {
                 let at = |layer: &String| {
                     let factors = [(factor, &**level), ("kind", kind), ("layer", layer)];
-                    of_encoder(data, encoder, "retrieval", &factors)
+                    under(data, encoder, "retrieval", &factors)
                 };
                 let layers = data.layers("retrieval");
                 TableCell::Ours(best_of(layers.iter().map(at).collect()).sample().mean())

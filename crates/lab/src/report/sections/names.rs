@@ -1,7 +1,7 @@
 //! One name and one colour for a system, a condition and a language, in every figure and table; and what charts show, in
 //! words.
 
-use terms::Preset;
+use terms::{Preset, Task};
 
 use crate::draw::figure::{RAW_COLOUR, language_letter};
 use crate::draw::{Chart, DotChart, DotMark, LineChart, LineSeries, short};
@@ -83,6 +83,20 @@ fn is_variant(system: &str) -> bool {
 pub(super) fn kind_colour(kind: &str) -> Option<usize> {
     let place = ["raw", "centred", "aligned"].iter().position(|one| *one == kind_name(kind))?;
     Some(RAW_COLOUR + place)
+}
+
+/// How a level of a factor is named in figures and tables.
+pub(in crate::report) fn level_name(data: &StudyData<'_>, factor: &str, level: &str) -> String {
+    match (factor, level) {
+        ("pair", pair) => pair_name(pair),
+        ("condition" | "system", system) => data.name(system),
+        ("task", task) => task.parse::<Task>().map_or(task, |task| task.title()).to_owned(),
+        ("distance", distance) => format!("distance {distance}"),
+        ("treatment", "centered") => "centred".to_owned(),
+        ("treatment", "lsar") => "LSAR".to_owned(),
+        ("treatment", "without-1") => "without leading direction".to_owned(),
+        (_, level) => level.to_owned(),
+    }
 }
 
 /// How kinds of retrieval are named in every figure and table.

@@ -1,6 +1,6 @@
 //! What several sections share: names of systems, evidence, figures.
 
-use terms::Task;
+use terms::{Preset, Task};
 
 use super::names::shown_by;
 pub(super) use super::names::{
@@ -11,11 +11,11 @@ use crate::draw::{
     Chart, ChartPoint, DotChart, DotMark, DotRow, Figure, LineChart, LineSeries, ReferenceLine,
 };
 use crate::papers;
-use crate::report::data::{FactorFilter, StudyData};
-use crate::report::finding::{ClaimLine, Control, Evidence};
-use crate::report::observations::{Observations, SeedSample, chosen_by_others};
+use crate::report::data::{FactorFilter, StudyData, UNTRAINED};
+use crate::report::finding::Evidence;
+use crate::report::observations::{Observations, SeedSample};
 
-pub(super) fn measures() -> Vec<&'static str> {
+pub(in crate::report) fn measures() -> Vec<&'static str> {
     let mut measures: Vec<&str> = Task::all().map(Task::measure).collect();
     measures.sort_unstable();
     measures.dedup();
@@ -28,7 +28,7 @@ pub(in crate::report) fn measured_tasks(data: &StudyData<'_>) -> Vec<Task> {
 }
 
 /// The tasks whose scores Conneau et al. 2020 print: claims about its numbers are claims about these.
-pub(super) fn tasks_of_paper() -> impl Iterator<Item = Task> {
+pub(in crate::report) fn tasks_of_paper() -> impl Iterator<Item = Task> {
     let printed = |task: &Task| {
         let factors = [("condition", "default"), ("task", task.name())];
         papers::number(1, "Table 1, means", task.measure(), &factors).is_some()
@@ -36,46 +36,11 @@ pub(super) fn tasks_of_paper() -> impl Iterator<Item = Task> {
     Task::all().filter(printed)
 }
 
-/// For claims that a paper shows in a figure only.
-pub(super) const NOT_PRINTED: fn() -> String = || "shown in a figure, without numbers".to_owned();
-
 const PAIRS: [&str; 4] = ["en-fr", "en-de", "en-ru", "en-zh"];
 
 /// The second language of `en-fr`.
 pub(super) fn target(pair: &str) -> &str {
     pair.split_once('-').map_or(pair, |(_, target)| target)
-}
-
-/// Evidence from the difference of two sets of observations.
-pub(super) fn difference(a: &Observations, b: &Observations) -> Evidence {
-    Evidence::Seeds(a.minus(b).sample())
-}
-
-/// Evidence from two sets of candidates (a fixed one is a set of one): the difference of those that the other seeds
-/// select from each.
-pub(super) fn chosen_difference(a: &[Observations], b: &[Observations]) -> Evidence {
-    let difference = chosen_by_others(a).minus(&chosen_by_others(b));
-    chosen(difference.sample(), &[a, b])
-}
-
-/// Evidence from what the other seeds selected. Where there are candidates but no other seeds, there is none.
-pub(super) fn chosen(sample: SeedSample, from: &[&[Observations]]) -> Evidence {
-    let measured =
-        |choices: &&[Observations]| choices.iter().any(|observations| !observations.is_empty());
-    match sample.0.is_empty() && from.iter().all(measured) {
-        true => Evidence::OneSeed,
-        false => Evidence::Seeds(sample),
-    }
-}
-
-/// The control of a trained system by an untrained encoder, each at the layer, weight or system that the other seeds select.
-pub(super) fn over_untrained(trained: &[Observations], untrained: &[Observations]) -> Control {
-    Control::of("untrained", &chosen_by_others(trained), &chosen_by_others(untrained))
-}
-
-/// The control of a trained system by chance: what a prediction without any knowledge scores.
-pub(super) fn over_chance(trained: &Observations, chance: f64) -> Control {
-    Control::of("chance", trained, &trained.map(|_, _| chance))
 }
 
 /// The measure by which words are retrieved, or translated: over pairs whose strings differ, where that was measured. Equal strings
@@ -107,7 +72,7 @@ pub(super) fn distances(
 }
 
 /// The factor by which the distance varies, with the nearest and the most distant level.
-pub(super) fn nearest_and_farthest(
+pub(in crate::report) fn nearest_and_farthest(
     data: &StudyData<'_>,
     measures: &[&str],
 ) -> Option<(&'static str, String, String)> {
@@ -118,30 +83,11 @@ pub(super) fn nearest_and_farthest(
 
 /// Evidence from a difference between near and far languages. Each seed has invented languages of its own, and their distance is
 /// a parameter. Real ones are the same in all seeds, so that pairs are the units, and the four of the papers are too few to permute.
-pub(super) fn between_distances(level: &str, difference: SeedSample) -> Evidence {
+pub(in crate::report) fn between_distances(level: &str, difference: SeedSample) -> Evidence {
     match level.contains('-') && !level.starts_with('q') {
         true => Evidence::TooFew(difference),
         false => Evidence::Seeds(difference),
     }
-}
-
-/// A line for each pair of languages, or one where there is one pair.
-pub(super) fn by_pair(
-    data: &StudyData<'_>,
-    measures: &[&str],
-    line: impl Fn(&StudyData<'_>, &str) -> ClaimLine,
-) -> Vec<ClaimLine> {
-    let pairs = pairs_of(data, measures);
-    if let [] | [_] = pairs.as_slice() {
-        return vec![line(data, pairs.first().map_or("", String::as_str))];
-    }
-    let of = |pair: &String| {
-        let mut one = line(&data.only("pair", pair), pair);
-        let pair = pair_name(pair);
-        one.of = [pair.as_str(), one.of.as_str()].join(", ").trim_end_matches(", ").to_owned();
-        one
-    };
-    pairs.iter().map(of).collect()
 }
 
 /// One series of a row: its seeds, mean and interval, beside the paper's number.
@@ -215,10 +161,10 @@ pub(in crate::report) fn point(x: f64, sample: &SeedSample) -> Option<ChartPoint
 type NamedSeries<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 /// What the lines of a panel are.
-pub(super) type Series<'a> = [NamedSeries<'a>];
+pub(in crate::report) type Series<'a> = [NamedSeries<'a>];
 
 /// Lines over layers, one for each series that has numbers.
-pub(super) fn over_layers(
+pub(in crate::report) fn over_layers(
     data: &StudyData<'_>,
     measure: &str,
     common: &FactorFilter<'_>,
@@ -257,54 +203,20 @@ pub(super) fn over_layers(
     })
 }
 
-/// The observations of some layers, each with its layer as a factor.
-pub(super) fn at_layers(
-    data: &StudyData<'_>,
-    measure: &str,
-    factors: &FactorFilter<'_>,
-    layers: &[String],
-) -> Observations {
-    let cells = |layer: &String| {
-        let factors = [factors, &[("layer", layer.as_str())]].concat();
-        data.observations(measure, &factors).tagged("layer", layer)
-    };
-    layers.iter().map(cells).fold(Observations::default(), Observations::join)
-}
-
-/// The mean of the layers above the middle minus that of the layers from 1 to the middle.
-pub(in crate::report) fn upper_minus_lower(
+/// The mean over the layers from 1 to the middle, and that over the layers above; of fewer than two layers none.
+pub(in crate::report) fn halves(
     layers: &[String],
     at: impl Fn(&str) -> Observations,
-) -> SeedSample {
+) -> [SeedSample; 2] {
     let layers: Vec<&String> = layers.iter().filter(|layer| *layer != "0").collect();
     if layers.len() < 2 {
-        return SeedSample::default();
+        return Default::default();
     }
     let (lower, upper) = layers.split_at(layers.len() / 2);
-    let of = |layers: &[&String]| {
+    [lower, upper].map(|layers| {
         let tagged = layers.iter().map(|layer| at(layer).tagged("layer", layer));
         tagged.fold(Observations::default(), Observations::join).sample()
-    };
-    of(upper).minus(&of(lower))
-}
-
-/// A line about the difference of upper and lower layers, controlled by that of the untrained encoder.
-pub(super) fn layers_line(
-    data: &StudyData<'_>,
-    measure: &str,
-    (system, factors): (&str, &FactorFilter<'_>),
-    better: fn(f64, f64) -> f64,
-) -> ClaimLine {
-    let layers = data.layers(measure);
-    let own = upper_minus_lower(&layers, |layer| {
-        let more = [("system", system), ("layer", layer)];
-        data.observations(measure, &[factors, &more].concat())
-    });
-    let untrained = upper_minus_lower(&layers, |layer| {
-        data.untrained(measure, &[factors, &[("layer", layer)]].concat())
-    });
-    let control = Control::of_samples("untrained", &own, untrained, better);
-    ClaimLine::new("", Evidence::Seeds(own)).against(control)
+    })
 }
 
 /// Higher is better.
@@ -312,13 +224,38 @@ pub(in crate::report) const MORE: fn(f64, f64) -> f64 = |own, other| own - other
 /// Lower is better.
 pub(in crate::report) const LESS: fn(f64, f64) -> f64 = |own, other| other - own;
 
+/// The encoder of the paper's own condition and each given model, beside the untrained encoder: conditions are compared in figures.
+pub(in crate::report) fn trained_and_untrained<'a>(
+    data: &StudyData<'a>,
+) -> (Vec<(String, StudyData<'a>)>, StudyData<'a>) {
+    let mut encoders = data.encoders();
+    let untrained = encoders.pop_if(|(name, _)| name == UNTRAINED);
+    let (given, mut trained): (Vec<_>, Vec<_>) =
+        encoders.into_iter().partition(|(name, _)| name.parse::<Preset>().is_err());
+    trained.truncate(1);
+    trained.extend(given);
+    (trained, untrained.map_or_else(StudyData::default, |(_, data)| data))
+}
+
+/// The records of each language that was added to an encoder, with its pairs of languages, that of the new language last.
+pub(in crate::report) fn added<'a>(data: &StudyData<'a>) -> Vec<(StudyData<'a>, Vec<String>)> {
+    let of = |language: &String| {
+        let data = data.only("added", language);
+        let mut pairs = pairs_of(&data, &["retrieval"]);
+        // False before true, and otherwise as they were.
+        pairs.sort_by_key(|pair| target(pair) == language);
+        pairs.last().is_some_and(|last| target(last) == language).then_some((data, pairs))
+    };
+    data.levels(&["retrieval"], "added", &[]).iter().filter_map(of).collect()
+}
+
 /// The pairs of a measure, those of the papers first.
 pub(in crate::report) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {
     data.levels(measures, "pair", &PAIRS)
 }
 
 /// A figure whose title ends with what its charts show.
-pub(super) fn figure(id: String, topic: &str, charts: &[Chart]) -> Figure {
+pub(in crate::report) fn figure(id: String, topic: &str, charts: &[Chart]) -> Figure {
     let found = shown_by(charts);
     let title = match found.is_empty() {
         true => topic.to_owned(),
@@ -345,6 +282,6 @@ pub(in crate::report) fn dots(
 }
 
 /// The identifier of a figure.
-pub(super) fn named(start: &str, rest: &str) -> String {
+pub(in crate::report) fn named(start: &str, rest: &str) -> String {
     format!("{start}-{rest}")
 }

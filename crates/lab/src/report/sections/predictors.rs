@@ -5,89 +5,45 @@ use std::collections::{BTreeMap, BTreeSet};
 use geometry::similarity::SimilarityMeasure;
 use terms::Task;
 
-use super::ReportSection;
 use super::parts::{OTHERS, figure, measured_tasks, named, pair_name, point};
 use crate::draw::{Chart, LineChart, LineSeries, short};
 use crate::record::Factors;
+use crate::report::claims::{SectionCode, Value};
 use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
-use crate::report::finding::{ClaimLine, Criterion, Evidence, PaperClaim};
+use crate::report::finding::Evidence;
 use crate::report::observations::{Observations, SeedSample};
 use crate::statistics::{RankTest, rank_difference_test, rank_test, spearman};
 
-pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
-    id: "predictors",
-    title: "Which measure of similarity predicts zero-shot transfer?",
-    place: "beyond the papers",
-    studies: &["predictors"],
-    method: "Encoders of several conditions and numbers of training steps are ranked by their zero-shot transfer, and by how \
-             similar translated sentences are at their layers. Within each seed and pair of languages, Spearman's rank \
-             correlation of the two says how well a measure predicts transfer; 0 is expected by chance, and the untrained encoder is \
-             left out. The test permutes \
-             the fully trained encoders, one for each condition, with all of their seeds and pairs: seeds repeat the same conditions, \
-             and their agreement says nothing about others. Two measures are compared by exchanging them in some of the encoders. Measures and \
-             their chance levels are those of the command similarity.",
-    claims: &[
-        PaperClaim {
-            finding: "Alignment of translated sentences (MEXA) predicts zero-shot transfer",
-            place: "Kargaran et al. 2025",
-            paper: &|| "Pearson correlation .90 with tasks, over languages".to_owned(),
-            quantity: "rank correlation over encoders of MEXA (mean over layers) with transfer",
-            criterion: Criterion::Ranks,
-            measure: &|view| {
-                by_task(view, |data, task| predicts(&similar(data, "mexa", None), data, task))
-            },
-        },
-        PaperClaim {
-            finding: "Neuron-wise correlation predicts zero-shot transfer better than CKA",
-            place: "Del & Fishel 2022",
-            paper: &|| "shown in figures: CKA fits transfer poorly".to_owned(),
-            quantity: "rank correlation with transfer, of ANC minus of CKA (means over layers)",
-            criterion: Criterion::Ranks,
-            measure: &|view| {
-                by_task(view, |data, task| {
-                    let [anc, cka] = ["anc", "cka"].map(|name| similar(data, name, None));
-                    let variables = [&anc, &cka, &transfer(data, task)];
-                    evidence("\u{394}\u{3c1}", variables, rank_difference_test)
-                })
-            },
-        },
-        PaperClaim {
-            finding: "Alignment of the embeddings predicts zero-shot transfer",
-            place: "Deshpande et al. 2022",
-            paper: &|| "rank correlation .94 with NLI, of aligned static embeddings".to_owned(),
-            quantity: "rank correlation over encoders of weak alignment at layer 0 with transfer",
-            criterion: Criterion::Ranks,
-            measure: &|view| {
-                by_task(view, |data, task| {
-                    predicts(&similar(data, "weak-alignment", Some("0")), data, task)
-                })
-            },
-        },
-    ],
-    fails: "Alignment of translated sentences does not predict zero-shot transfer",
-    numbers: &|view| {
-        let ranked = ranked(&view.study("predictors"));
+pub(super) const CODE: SectionCode = SectionCode {
+    rules: &[("Alignment of", predicts), ("Neuron-wise", predicts_better)],
+    show: Some(&show),
+    numbers: Some(|view| {
         let shown = |(measure, mean): &(SimilarityMeasure, f64)| {
             format!("{} {}", measure.name(), short(*mean))
         };
-        match ranked.as_slice() {
+        match ranked(&view.study("predictors")).as_slice() {
             [] => String::new(),
             [best] => format!("\u{3c1} {}", shown(best)),
             [best, .., last] => format!("\u{3c1} {} to {}", shown(best), shown(last)),
         }
-    },
-    show: &show,
+    }),
 };
 
-/// A line for each task.
-fn by_task(
-    view: &SettingView<'_>,
-    evidence: impl Fn(&StudyData<'_>, Task) -> Evidence,
-) -> Vec<ClaimLine> {
-    let data = view.study("predictors");
-    let line = |task: Task| ClaimLine::new(task.title(), evidence(&data, task));
-    measured_tasks(&data).into_iter().map(line).collect()
+/// Whether a measure of encoders, as the mean over its layers, predicts their transfer in the one task of these records.
+fn predicts(measure: &Value, data: &StudyData<'_>) -> Evidence {
+    let similar = mean_over(measure.observations(data), "layer");
+    evidence("\u{3c1}", [&similar, &scores(data)], rank_test)
+}
+
+/// Whether the first of two measures predicts it better than the second.
+fn predicts_better(measures: &Value, data: &StudyData<'_>) -> Evidence {
+    let [first, second] = measures.operands().map(|one| mean_over(one.observations(data), "layer"));
+    evidence("\u{394}\u{3c1}", [&first, &second, &scores(data)], rank_difference_test)
+}
+
+fn scores(data: &StudyData<'_>) -> Observations {
+    measured_tasks(data).first().map_or_else(Observations::default, |task| transfer(data, *task))
 }
 
 /// Variables of the same encoders, in the same order, in a seed and a pair of languages.
@@ -147,11 +103,6 @@ fn evidence<const N: usize>(
         Some(test) => Evidence::Ranks { symbol, test, n, seeds: seeds.len() },
         None => Evidence::Void("the encoders do not differ"),
     }
-}
-
-/// The evidence that a variable of encoders predicts their transfer.
-fn predicts(similar: &Observations, data: &StudyData<'_>, task: Task) -> Evidence {
-    evidence("\u{3c1}", [similar, &transfer(data, task)], rank_test)
 }
 
 /// A measure of similarity of each encoder, at a layer or as the mean over all.

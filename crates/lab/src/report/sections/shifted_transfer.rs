@@ -4,74 +4,23 @@ use std::collections::BTreeMap;
 
 use terms::Task;
 
-use super::ReportSection;
 use super::names::{MEAN_ROW, language_name};
-use super::parts::{
-    OTHERS, chance, difference, dots, figure, mark, measured_tasks, measures, named, over_chance,
-};
-use super::shift::judged_encoders;
+use super::parts::{OTHERS, chance, dots, figure, mark, measured_tasks, measures, named};
 use crate::draw::{Chart, DotRow, short};
 use crate::papers;
+use crate::report::claims::{SectionCode, Value};
 use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
-use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim, signed};
+use crate::report::finding::Evidence;
 use crate::report::observations::Observations;
 use crate::statistics::rank_test;
 use crate::store::natural;
 use terms::Estimate;
 
-pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
-    id: "shifted-transfer",
-    title: "Does the language shift improve transfer?",
-    place: "Liu et al. 2020, §4.3",
-    studies: &["shifted-transfer"],
-    method: "An encoder is fine-tuned on the source language: all layers, or only the upper ones. At test time, hidden states \
-             of the target language are shifted towards the source at the highest frozen layer, by a weight α selected on \
-             development data.",
-    claims: &[
-        PaperClaim {
-            finding: "Fine-tuning only the upper layers transfers better than fine-tuning all",
-            place: "Liu et al. 2020, Table 4",
-            paper: &|| table_4("last-n", "all-layers"),
-            quantity: "target score with the upper layers fine-tuned minus with all",
-            criterion: Criterion::Above(0.0),
-            measure: &|view| rows(view, "last-n", "all-layers"),
-        },
-        PaperClaim {
-            finding: "The shift improves transfer further",
-            place: "Liu et al. 2020, Table 4",
-            paper: &|| table_4("last-n-shift", "last-n"),
-            quantity: "target score with the shift minus without it",
-            criterion: Criterion::Above(0.0),
-            measure: &|view| rows(view, "last-n-shift", "last-n"),
-        },
-        PaperClaim {
-            finding: "The shift brings least where subwords are shared most: Spanish and French",
-            place: "Liu et al. 2020, §4.3",
-            paper: &|| {
-                let of = |language| {
-                    let row = |row| paper_row(row, language, Task::Nli);
-                    let gain = row("last-n-shift").zip(row("last-n"));
-                    gain.map_or(String::new(), |(a, b)| signed(a - b, 4))
-                };
-                format!("es {}, fr {}; mean of eleven {}", of("es"), of("fr"), of("mean"))
-            },
-            quantity: "rank correlation over languages of being other than Spanish and French with the gain of NLI by the shift",
-            criterion: Criterion::Ranks,
-            measure: &|view| {
-                judged_encoders(&view.study("shifted-transfer"), |data, untrained| {
-                    ClaimLine::new("", most_in_others(data)).against(above_chance(
-                        data,
-                        untrained,
-                        "last-n-shift",
-                        Task::Nli,
-                    ))
-                })
-            },
-        },
-    ],
-    fails: "Fine-tuning only the upper layers transfers worse than fine-tuning all",
-    numbers: &|view| {
+pub(super) const CODE: SectionCode = SectionCode {
+    rules: &[("The shift brings least", least_in_close)],
+    show: Some(&show),
+    numbers: Some(|view| {
         let data = view.study("shifted-transfer");
         let Some((_, own)) = data.encoders().into_iter().next() else { return String::new() };
         let part = |task: Task| {
@@ -80,18 +29,16 @@ pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
             Some(format!("{} {} all, {} upper, {} shifted", task.title(), all?, upper?, shifted?))
         };
         measured_tasks(&own).into_iter().find_map(part).unwrap_or_default()
-    },
-    show: &show_transfer,
+    }),
 };
 
 /// The languages without a gain, which the paper explains by the subwords that they share with English.
 const CLOSE: [&str; 2] = ["es", "fr"];
 
-/// Whether the gain is least in the close languages. Languages are permuted, each with all of its seeds.
-fn most_in_others(data: &StudyData<'_>) -> Evidence {
-    let of = |row| scores(data, row, Task::Nli);
+/// Whether a gain is least in the close languages. Languages are permuted, each with all of its seeds.
+fn least_in_close(gain: &Value, data: &StudyData<'_>) -> Evidence {
     let mut seeds: BTreeMap<u64, [Vec<f64>; 2]> = BTreeMap::new();
-    for ((seed, factors), gain) in of("last-n-shift").minus(&of("last-n")).0 {
+    for ((seed, factors), gain) in gain.observations(data).0 {
         let close = factors.get("language").is_some_and(|one| CLOSE.contains(&&**one));
         let [others, gains] = seeds.entry(seed).or_default();
         others.push(f64::from(!close));
@@ -118,45 +65,13 @@ fn scores(data: &StudyData<'_>, row: &str, task: Task) -> Observations {
     data.observations(task.measure(), &factors)
 }
 
-/// The control that there is transfer at all: above chance, and above an untrained encoder where one was fine-tuned.
-fn above_chance(data: &StudyData<'_>, untrained: &StudyData<'_>, row: &str, task: Task) -> Control {
-    let own = scores(data, row, task);
-    let untrained = scores(untrained, row, task);
-    match untrained.is_empty() {
-        true => over_chance(&own, task.chance()),
-        false => Control::of("untrained", &own, &untrained),
-    }
-}
-
-/// The difference of two rows, a line for each task.
-fn rows(view: &SettingView<'_>, a: &str, b: &str) -> Vec<ClaimLine> {
-    let data = view.study("shifted-transfer");
-    let of_task = |task: Task| {
-        judged_encoders(&data, |data, untrained| {
-            let paper = || Some(paper_row(a, "mean", task)? - paper_row(b, "mean", task)?);
-            ClaimLine::new(task.title(), difference(&scores(data, a, task), &scores(data, b, task)))
-                .against(above_chance(data, untrained, a, task))
-                .paper(paper().map(|gain| signed(gain, 4)))
-        })
-    };
-    measured_tasks(&data).into_iter().flat_map(of_task).collect()
-}
-
-fn table_4(a: &str, b: &str) -> String {
-    let of = |row| papers::number(2, "Table 4", "accuracy", &[("row", row), ("language", "mean")]);
-    let gain = || Some(of(a)? - of(b)?);
-    gain().map_or(String::new(), |gain| {
-        format!("{gain:+.3} over 11 languages of XNLI, no other task").replace('-', "\u{2212}")
-    })
-}
-
 fn paper_row(row: &str, language: &str, task: Task) -> Option<f64> {
     (task == Task::Nli)
         .then(|| papers::number(2, "Table 4", "accuracy", &[("row", row), ("language", language)]))
         .flatten()
 }
 
-fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("shifted-transfer");
     let encoders = data.encoders();
     let several = encoders.len() > 1;

@@ -4,9 +4,11 @@
 use terms::{Estimate, Task};
 
 use super::{
-    CONDITIONS, TOGETHER, paper_share, paper_transfer, task_transfer, transfer, untrained_transfer,
+    CONDITIONS, TOGETHER, conditions_of, paper_score, paper_share, paper_transfer, task_transfer,
+    transfer, under, untrained_transfer,
 };
 use crate::draw::{Chart, DotMark, DotRow, Figure, ReferenceLine};
+use crate::report::claims::Value;
 use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{ReportTable, TableCell};
 use crate::report::finding::{Evidence, signed};
@@ -45,7 +47,13 @@ fn both(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Vec<(Es
     CONDITIONS.iter().filter_map(of).collect()
 }
 
-/// The rank correlation of our conditions with the paper's.
+/// The rank correlation of our conditions with the paper's, in all tasks or one.
+pub(super) fn rank(transfer: &Value, data: &StudyData<'_>) -> Evidence {
+    let task = transfer.levels().into_iter().find(|(factor, _)| *factor == "task");
+    ranks(data, task.and_then(|(_, task)| task.parse().ok()), None)
+}
+
+/// The same, over one pair or all.
 pub(super) fn ranks(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Evidence {
     let both = both(data, task, pair);
     if both.len() < 3 {
@@ -110,7 +118,7 @@ fn share(
 /// What an untrained encoder reaches above chance, of one task or of all.
 fn untrained(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Observations {
     let data = pair.map_or_else(|| data.clone(), |pair| data.only("pair", pair));
-    let mut all = untrained_transfer(&data, &[]);
+    let mut all = untrained_transfer(&data);
     all.0.retain(|(_, factors), _| {
         task.is_none_or(|task| factors.get("task").is_some_and(|one| one == task.name()))
     });
@@ -174,6 +182,37 @@ pub(in crate::report) fn against_paper(views: &[SettingView<'_>]) -> Option<Figu
         .then(|| Figure::of("paper-against-here".to_owned(), title.to_owned(), &charts))
 }
 
+/// The same here and in the paper, as cells.
+fn kept(data: &StudyData<'_>, condition: &str, task: Option<Task>, pair: &str) -> [TableCell; 2] {
+    let ours = share(data, condition, task, Some(pair)).mean();
+    [TableCell::Ours(ours), TableCell::Paper(share_in_paper(condition, task, Some(pair)), 2)]
+}
+
+/// A real pair beside the paper's own language: for each condition the scores and the share of the default's transfer that is kept.
+pub(super) fn beside(data: &StudyData<'_>, pair: &str) -> ReportTable {
+    let mut table = ReportTable::new(&["condition"]);
+    table.groups.push((String::new(), 1));
+    for task in tasks_of_paper() {
+        table.groups.push((format!("{} ({})", task.title(), task.unit()), 2));
+    }
+    table.groups.push(("kept, mean of tasks".to_owned(), 2));
+    table.heads.extend(
+        table.groups[1..].iter().flat_map(|_| ["here", "Conneau et al. 2020"].map(str::to_owned)),
+    );
+    for condition in conditions_of(data, &measures()) {
+        let score = |task: Task| {
+            let factors = [("task", task.name()), ("role", "target"), ("pair", pair)];
+            let ours = under(data, &condition, task.measure(), &factors).sample().mean();
+            [TableCell::Ours(ours), TableCell::Paper(paper_score(task, &condition, pair), 3)]
+        };
+        let mut row = vec![TableCell::Name(data.name(&condition))];
+        row.extend(tasks_of_paper().flat_map(score));
+        row.extend(kept(data, &condition, None, pair));
+        table.rows.push(row);
+    }
+    table
+}
+
 /// The share of the default's transfer that each condition keeps, here and in the paper.
 pub(super) fn shares(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
     let columns = columns();
@@ -188,12 +227,8 @@ pub(super) fn shares(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
     }
     for pair in pairs {
         for condition in &CONDITIONS[1..] {
-            let cells = |(_, task): &(String, Option<Task>)| {
-                let ours = share(data, condition, *task, Some(pair)).mean();
-                let theirs = share_in_paper(condition, *task, Some(pair));
-                [TableCell::Ours(ours), TableCell::Paper(theirs, 2)]
-            };
-            let cells: Vec<TableCell> = columns.iter().flat_map(cells).collect();
+            let cells = columns.iter().flat_map(|(_, task)| kept(data, condition, *task, pair));
+            let cells: Vec<TableCell> = cells.collect();
             if cells.iter().any(|cell| matches!(cell, TableCell::Ours(Some(_)))) {
                 let names =
                     [TableCell::Name(pair_name(pair)), TableCell::Text(data.name(condition))];

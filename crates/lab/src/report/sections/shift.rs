@@ -1,14 +1,49 @@
 //! Token translation by language mean vectors: figures and tables.
 
-use super::{MEAN, STUDY, positive, weights};
 use crate::draw::{Chart, Figure, Heatmap, LineChart, LineSeries};
 use crate::papers;
-use crate::report::data::{SettingView, StudyData};
+use crate::report::claims::SectionCode;
+use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::observations::Observations;
 use crate::report::sections::names::{direction_name, language_name};
 use crate::report::sections::parts::{figure, named, of_different, pair_name, points};
 use crate::report::tokens::TokenSentence;
+
+const STUDY: &str = "language-shift";
+/// The shift of the paper: one vector for all subwords.
+const MEAN: (&str, &str) = ("kind", "mean");
+
+/// The highest conversion rates, of the first encoder and of the untrained one.
+pub(super) const CODE: SectionCode = SectionCode {
+    rules: &[],
+    show: Some(&show),
+    numbers: Some(|view| {
+        let encoders = view.study(STUDY).encoders();
+        let best = |wanted: bool| {
+            let (_, data) = encoders.iter().find(|(name, _)| (name == UNTRAINED) == wanted)?;
+            let rate = highest(data, "conversion_rate", "mean")?.0;
+            Some(format!("{:.0} %", 100.0 * rate))
+        };
+        match (best(false), best(true)) {
+            (Some(own), Some(untrained)) => format!("{own} at best, untrained {untrained}"),
+            (Some(own), None) => format!("{own} at best"),
+            _ => String::new(),
+        }
+    }),
+};
+
+fn weights(data: &StudyData<'_>, measure: &str) -> Vec<String> {
+    let mut weights = data.levels(&[measure], "alpha", &[]);
+    weights.retain(|alpha| alpha.parse::<f64>().is_ok());
+    weights
+}
+
+fn positive(data: &StudyData<'_>, measure: &str) -> Vec<String> {
+    let mut weights = weights(data, measure);
+    weights.retain(|alpha| alpha.parse::<f64>().is_ok_and(|alpha| alpha > 0.0));
+    weights
+}
 
 /// A condition and a direction, with their data.
 struct Case<'a> {
@@ -38,7 +73,7 @@ fn cases<'a>(data: &StudyData<'a>) -> Vec<Case<'a>> {
     cases
 }
 
-pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
     let cases = cases(&data);
     let maps: Vec<Chart> = cases.iter().filter_map(heat).collect();
@@ -94,8 +129,8 @@ pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     ]
 }
 
-/// The layer and weight with the highest mean over seeds.
-fn best_place(data: &StudyData<'_>, measure: &str, kind: &str) -> Option<(String, String)> {
+/// The highest mean over seeds, with its layer and weight.
+fn highest(data: &StudyData<'_>, measure: &str, kind: &str) -> Option<(f64, String, String)> {
     let mut best: Option<(f64, String, String)> = None;
     for layer in data.layers(measure) {
         for alpha in positive(data, measure) {
@@ -106,7 +141,7 @@ fn best_place(data: &StudyData<'_>, measure: &str, kind: &str) -> Option<(String
             }
         }
     }
-    best.map(|(_, layer, alpha)| (layer, alpha))
+    best
 }
 
 fn best_table(cases: &[Case<'_>]) -> ReportTable {
@@ -130,7 +165,7 @@ fn best_table(cases: &[Case<'_>]) -> ReportTable {
     for Case { condition, direction, data } in cases {
         let accuracy = of_different(data, "dictionary_accuracy");
         for kind in data.levels(&["bleu1"], "kind", &["mean"]) {
-            let Some((layer, alpha)) = best_place(data, "bleu1", &kind) else { continue };
+            let Some((_, layer, alpha)) = highest(data, "bleu1", &kind) else { continue };
             let at = |measure, layer: &str, alpha: &str| {
                 let factors = [("kind", &*kind), ("layer", layer), ("alpha", alpha)];
                 TableCell::Ours(data.mean(measure, &factors))
@@ -289,9 +324,7 @@ fn heat(case: &Case<'_>) -> Option<Chart> {
 /// The highest mean conversion rate of the first encoder, and of the untrained one.
 fn converted_title(cases: &[Case<'_>]) -> String {
     let best = |case: &Case<'_>| {
-        let (layer, alpha) = best_place(&case.data, "conversion_rate", "mean")?;
-        let factors = [MEAN, ("layer", &*layer), ("alpha", &*alpha)];
-        let mean = case.data.mean("conversion_rate", &factors)?.mean;
+        let (mean, layer, alpha) = highest(&case.data, "conversion_rate", "mean")?;
         let name = case.data.name(&case.condition);
         Some(format!("{:.0} % {name} (layer {layer}, α = {alpha})", 100.0 * mean))
     };

@@ -1,6 +1,5 @@
 //! The amount of text and the length of contexts: figures and tables.
 
-use super::{SIZES, WINDOWS, study};
 use crate::draw::{Chart, DotMark, DotRow, Figure};
 use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
@@ -11,7 +10,14 @@ use crate::report::sections::parts::{
 };
 use terms::Task;
 
+const SIZES: [&str; 2] = ["small", "large"];
+const WINDOWS: [&str; 2] = ["full", "short"];
 const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", UNTRAINED];
+
+/// The records of a study. Liu et al. 2020 transfer NLI here; other tasks that a study may have are left out.
+fn study<'a>(view: &SettingView<'a>, name: &str) -> StudyData<'a> {
+    view.study(name).without_tasks_but(Task::Nli)
+}
 
 /// The measures that are drawn: what it is, its unit.
 const MEASURES: [(&str, &str, &str); 3] = [
