@@ -22,31 +22,18 @@ pub enum Error {
         "{path}: the store has version {found} of the schema, this program writes {known}; use the program \
          that wrote it, or another laboratory's folder"
     )]
-    Version {
-        path: PathBuf,
-        found: i64,
-        known: i64,
-    },
+    Version { path: PathBuf, found: i64, known: i64 },
     /// The file was a store and was overwritten or truncated.
     #[error(
         "{path}: the store is damaged ({reason}); move it away and run the studies again: steps \
          that are complete are not run again"
     )]
-    Damaged {
-        path: PathBuf,
-        reason: String,
-    },
+    Damaged { path: PathBuf, reason: String },
     #[error(
         "study {study}, {measure}, {factors}: the value is {value}, not a finite number; the step \
          that gave it is {step}"
     )]
-    NotFinite {
-        study: String,
-        measure: String,
-        factors: String,
-        value: f64,
-        step: String,
-    },
+    NotFinite { study: String, measure: String, factors: String, value: f64, step: String },
     #[error(transparent)]
     Files(#[from] files::Error),
     #[error(

@@ -22,11 +22,7 @@ pub enum Error {
     Data { place: String, reason: String, remedy: String },
     /// A file that a step reads cannot be read.
     #[error("{path}: cannot read it ({reason}); {remedy}")]
-    Unreadable {
-        path: PathBuf,
-        reason: String,
-        remedy: &'static str,
-    },
+    Unreadable { path: PathBuf, reason: String, remedy: &'static str },
     /// The sentences of a text could not be counted.
     #[error("{0}")]
     Text(String),
