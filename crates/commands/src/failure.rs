@@ -2,8 +2,6 @@
 //!
 //! Libraries say through [`Fault`] whether a request was wrong and which configuration key is to blame.
 
-use std::fmt::Write as _;
-
 use terms::Fault;
 
 #[derive(Debug)]
@@ -36,12 +34,13 @@ impl Failure {
 
 impl<E: Fault> From<E> for Failure {
     fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let _ = write!(message, ": {error}");
-            cause = error.source();
-        }
-        Failure::Library { message, usage: error.is_usage(), key: error.key().map(str::to_owned) }
+        let key = error.key().map(str::to_owned);
+        Failure::Library { message: explained(&error), usage: error.is_usage(), key }
     }
+}
+
+/// What an error says, with the chain of its causes, on one line.
+pub fn explained(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |message, cause| format!("{message}: {cause}"))
 }

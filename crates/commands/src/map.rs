@@ -14,6 +14,7 @@ use geometry::lexicon::Lexicon;
 use models::parallel::{ParallelSide, RowSelection, read_pair, read_pair_some, read_some};
 use models::sentences::{encode_pairs, mean_vectors};
 use models::words::whole_words;
+use serde::Serialize;
 use shift::means::MeanVectors;
 use train::pretrain::ProbeSeries;
 use vectors::WordVectors;
@@ -22,6 +23,7 @@ use vectors::formats::{self, ReadOptions};
 use crate::failure::Failure;
 use crate::models::{Compute, Layers, SentenceFlags};
 use crate::outcome::Outcome;
+use crate::request::Request;
 use crate::shift::MEANS;
 use crate::texts::{ColumnsFlag, parse_text};
 
@@ -51,27 +53,27 @@ const DRAWN: usize = 200;
 const TRANSLATED: usize = 100;
 
 /// Flags of `map`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct MapCommand {
     /// The folder of a run, a snapshot of it (RUN@STEP), or a Hugging Face folder.
     #[arg(short, long, value_name = "DIR", help_heading = "Input")]
-    model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
 
     /// Draw one of three figures in place of a map.
     #[arg(long, value_enum, value_name = "NAME", requires = "model",
         conflicts_with_all = ["vectors", "texts"])]
-    figure: Option<NamedFigure>,
+    pub figure: Option<NamedFigure>,
 
     /// Sentences, one a line, with their language; repeat for more languages.
     #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text, requires = "model",
         conflicts_with_all = ["parallel", "vectors"], help_heading = "Input")]
-    texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
 
     /// The same where line i says the same in every language: translations are joined by lines.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, requires = "model",
         conflicts_with = "vectors", help_heading = "Input")]
-    parallel: Vec<(String, String)>,
+    pub parallel: Vec<(String, String)>,
 
     #[command(flatten)]
     columns: ColumnsFlag,
@@ -96,37 +98,37 @@ pub struct MapCommand {
 
     /// Of a run of more than two languages, the pair whose figure is drawn [default: the first].
     #[arg(long, value_name = "A-B", requires = "figure", help_heading = "Input")]
-    pair: Option<String>,
+    pub pair: Option<String>,
 
     /// The words of a language that are one subword of the model's vocabulary, most frequent first, each encoded as
     /// a sentence of one word; repeat for more languages.
     #[arg(long, value_name = "LANG", requires = "model",
         conflicts_with_all = ["texts", "parallel", "vectors", "figure"], help_heading = "Input")]
-    vocab: Vec<String>,
+    pub vocab: Vec<String>,
 
     /// Draw at most the first N sentences or words of each language [default: 200 of a map, all of --figure].
     #[arg(short = 'n', long, value_name = "N", help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..))]
-    limit: Option<usize>,
+    pub limit: Option<usize>,
 
     /// Draw a random sample of N sentences of --text or --parallel, by --seed: of every language the same lines.
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "vocab", "vectors"], help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..))]
-    sample_size: Option<usize>,
+    pub sample_size: Option<usize>,
 
     /// Seed of --sample-size.
     #[arg(long, default_value_t = 1, help_heading = "Input")]
-    seed: u64,
+    pub seed: u64,
 
     /// Which layers, a panel each: all, or such as 0,4-8; 0 is the embeddings. Of --figure emergence and
     /// shift, one layer [default of emergence: the best raw retrieval in the end; of shift: five sixths of the way
     /// up].
     #[arg(long, default_value = "all")]
-    layers: Layers,
+    pub layers: Layers,
 
     /// What is done to the vectors before they are drawn.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = View::Raw)]
-    view: View,
+    pub view: View,
 
     /// The colours of the file.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Colors::Light, help_heading = "Output")]
@@ -134,7 +136,7 @@ pub struct MapCommand {
 
     /// The file to write: .svg, .pdf, .png or .csv.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    out: PathBuf,
+    pub out: PathBuf,
 
     /// Replace a file that exists.
     #[arg(short, long, help_heading = "Output")]
@@ -144,8 +146,9 @@ pub struct MapCommand {
     compute: Compute,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum NamedFigure {
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum NamedFigure {
     /// Six moments of training over the curves of retrieval and of the language's share of variance.
     Emergence,
     /// Every layer on the axis between the languages' means (supervised) and the first within them.
@@ -156,7 +159,7 @@ enum NamedFigure {
 
 flag_values! {
     /// What is done to vectors.
-    enum View => SpaceView {
+    pub enum View => SpaceView {
         /// Nothing.
         Raw,
         /// Each language's mean is subtracted.
@@ -167,12 +170,24 @@ flag_values! {
     }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Colors {
+impl View {
+    pub fn named(name: &str) -> Option<Self> {
+        Self::from_str(name, false).ok()
+    }
+}
+
+#[derive(Clone, Copy, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Colors {
     /// On white.
     Light,
     /// On near black.
     Dark,
+}
+
+impl Request for MapCommand {
+    const NAME: &str = "map";
+    const REVISION: u32 = 1;
 }
 
 impl MapCommand {

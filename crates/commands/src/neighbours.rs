@@ -10,6 +10,7 @@ use models::PretrainedModel;
 use models::parallel::{ParallelSide, RowSelection};
 use models::sentences::{lines, mean_vectors, open};
 use models::words::whole_words;
+use serde::Serialize;
 use vectors::formats::{ReadOptions, read};
 
 use super::models::{Compute, Layers, SentenceFlags};
@@ -17,7 +18,7 @@ use super::texts::{ColumnsFlag, RowFlags, by_language, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Waiting;
-use crate::request::one_or_more;
+use crate::request::{Request, one_or_more};
 
 const EXAMPLES: &str = "Examples:
   A sentence's nearest among the lines of files, at layers 4 and 8 of multilingual BERT:
@@ -35,16 +36,16 @@ word is encoded as a sentence of one word; for means over a word's contexts writ
 (`isogloss words`) and give them by --vectors.";
 
 /// Flags of `neighbours`.
-#[derive(Args)]
+#[derive(Args, Serialize)]
 #[command(after_help = EXAMPLES)]
 pub struct Neighbours {
     /// The words or sentences to look up.
     #[arg(value_name = "QUERY", required = true, help_heading = "Input")]
-    queries: Vec<String>,
+    pub queries: Vec<String>,
 
     /// Their language.
     #[arg(long, value_name = "LANG", help_heading = "Input")]
-    lang: String,
+    pub lang: String,
 
     /// The folder of a run, or a Hugging Face folder, that encodes queries and candidates.
     #[arg(
@@ -55,31 +56,31 @@ pub struct Neighbours {
         conflicts_with = "vectors",
         help_heading = "Input"
     )]
-    model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
 
     /// Candidates, one a line, with their language; equal lines count once. Repeat for more files and
     /// more languages. Plain, gzip or zstd; `-` is standard input.
     #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text,
         requires = "model", help_heading = "Input")]
-    texts: Vec<(String, String)>,
+    pub texts: Vec<(String, String)>,
 
     #[command(flatten)]
     columns: ColumnsFlag,
 
     #[command(flatten)]
-    rows: RowFlags,
+    pub rows: RowFlags,
 
     #[command(flatten)]
     sentences: SentenceFlags,
 
     /// Seed of --sample-size.
     #[arg(long, default_value_t = 1, help_heading = "Input")]
-    seed: u64,
+    pub seed: u64,
 
     /// Candidates: the words of a language that are one subword of the model's vocabulary. Repeat for more
     /// languages.
     #[arg(long, value_name = "LANG", requires = "model", help_heading = "Input")]
-    vocab: Vec<String>,
+    pub vocab: Vec<String>,
 
     /// Candidates: word vectors with their language, all of one space; the queries are looked up in the
     /// file of their language. Repeat for more languages.
@@ -89,7 +90,7 @@ pub struct Neighbours {
 
     /// The N most frequent words of each file of vectors, or of the vocabulary.
     #[arg(long, value_name = "N", default_value_t = 20_000, help_heading = "Input", value_parser = one_or_more())]
-    max_vocab: usize,
+    pub max_vocab: usize,
 
     /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
     #[arg(long, default_value = "all", help_heading = "Evaluation")]
@@ -97,14 +98,20 @@ pub struct Neighbours {
 
     /// Subtract each language's mean, over its candidates, first.
     #[arg(long, help_heading = "Evaluation")]
-    center: bool,
+    pub center: bool,
 
     /// How many neighbours to print for each language.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output", value_parser = one_or_more())]
-    top: usize,
+    pub top: usize,
 
     #[command(flatten)]
     compute: Compute,
+}
+
+impl Request for Neighbours {
+    const NAME: &str = "neighbours";
+    const REVISION: u32 = 1;
+    const LAST: &[&str] = &["queries"];
 }
 
 impl Neighbours {

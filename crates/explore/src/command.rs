@@ -1,7 +1,14 @@
 //! The command line that prints or draws what a view shows.
 
-use lab::study::shell_line;
+use commands::cka::Cka;
+use commands::map::{MapCommand, NamedFigure, View};
+use commands::neighbours::Neighbours;
+use commands::request::Request;
+use commands::retrieve::Retrieve;
+use commands::shift::{MeansOf, Translate};
+use commands::texts::RowFlags;
 use models::parallel::RowSelection;
+use shift::shifter::ShiftKind;
 use text::{Selection, Subset};
 
 use crate::engine::{WeightsChoice, means_selection};
@@ -13,99 +20,100 @@ pub(crate) struct CommandPlace<'a> {
     pub(crate) weights: &'a WeightsChoice,
 }
 
-fn line(words: impl IntoIterator<Item = String>) -> String {
-    shell_line(&words.into_iter().collect::<Vec<_>>())
-}
-
-fn owned(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
+fn line(request: &impl Request) -> String {
+    lab::study::shell_line(&request.words())
 }
 
 impl CommandPlace<'_> {
-    fn files(&self, flag: &str) -> Vec<String> {
-        let pair =
-            |(language, file): &(String, String)| [flag.to_owned(), format!("{language}={file}")];
-        self.space.files.iter().flat_map(pair).collect()
-    }
-
-    fn text_flag(&self) -> &'static str {
-        if self.space.paired { "--parallel" } else { "--text" }
-    }
-
-    fn rows(&self) -> Vec<String> {
+    /// Which lines of a file are shown, and the seed of a sample.
+    fn rows(&self) -> (RowFlags, u64) {
         match self.space.selection {
             RowSelection::Sample { size, seed } if self.space.is_partial() => {
-                owned(&["--sample-size", &size.to_string(), "--seed", &seed.to_string()])
+                (RowFlags { sample_size: Some(size), ..RowFlags::default() }, seed)
             }
-            RowSelection::First(limit) => owned(&["--limit", &limit.to_string()]),
-            _ => vec![],
+            RowSelection::First(limit) => {
+                (RowFlags { limit: Some(limit), ..RowFlags::default() }, 1)
+            }
+            _ => (RowFlags::default(), 1),
         }
-    }
-
-    fn vocab(&self, most: &str) -> Vec<String> {
-        let language = |language: &String| ["--vocab".to_owned(), language.clone()];
-        let languages = self.space.languages.iter().flat_map(language);
-        languages.chain(owned(&[most, &WORDS.to_string()])).collect()
     }
 
     /// The picture of the points: of a run at all its steps, of a model at one layer.
     pub(crate) fn space(&self, layer: usize, mode: &str, difference: bool) -> String {
-        let layers = owned(&["--layers", &layer.to_string()]);
-        let view = if mode == "raw" { vec![] } else { owned(&["--view", mode]) };
-        if self.space.kind == PointKind::Words {
-            let model = owned(&["map", "--model", &self.weights.model]);
-            let out = owned(&["--out", "words.svg"]);
-            return line([model, self.vocab("--limit"), layers, view, out].concat());
-        }
-        if difference {
-            let files = match self.space.is_given() {
-                true => [self.files("--parallel"), self.rows()].concat(),
-                false => vec![],
-            };
-            let model = owned(&["map", "--figure", "layers", "--model", &self.weights.model]);
-            let out = owned(&["--out", "layers.svg"]);
-            return line([model, files, out].concat());
-        }
-        if !self.space.is_given() {
-            let model = owned(&["map", "--figure", "emergence", "--model", &self.run]);
-            let pair = owned(&["--pair", &self.space.pair]);
-            let out = owned(&["--out", "emergence.svg"]);
-            return line([model, pair, layers, view, out].concat());
-        }
-        let model = owned(&["map", "--model", &self.weights.model]);
-        let out = owned(&["--out", "map.svg"]);
-        let files = self.files(self.text_flag());
-        let rows = match self.rows() {
-            // A map draws fewer points unless --limit gives their number.
-            rows if rows.is_empty() => {
-                let longest = self.space.rows.iter().max().copied().unwrap_or(0);
-                owned(&["--limit", &longest.to_string()])
+        let space = self.space;
+        let model = |model: &str| Some(model.into());
+        let mut map = MapCommand { model: model(&self.weights.model), ..MapCommand::unset() };
+        let (RowFlags { limit, sample_size }, seed) = self.rows();
+        if difference && space.kind == PointKind::Sentences {
+            map.figure = Some(NamedFigure::Layers);
+            if space.is_given() {
+                (map.limit, map.sample_size, map.seed) = (limit, sample_size, seed);
+                map.parallel.clone_from(&space.files);
             }
-            rows => rows,
-        };
-        line([model, files, rows, layers, view, out].concat())
+            map.out = "layers.svg".into();
+            return line(&map);
+        }
+        map.layers = commands::models::Layers::one(layer);
+        map.view = View::named(mode).unwrap_or(View::Raw);
+        if space.kind == PointKind::Words {
+            (map.vocab, map.limit) = (space.languages.clone(), Some(WORDS));
+            map.out = "words.svg".into();
+        } else if !space.is_given() {
+            (map.figure, map.model) = (Some(NamedFigure::Emergence), model(&self.run));
+            map.pair = Some(space.pair.clone());
+            map.out = "emergence.svg".into();
+        } else {
+            let files = if space.paired { &mut map.parallel } else { &mut map.texts };
+            files.clone_from(&space.files);
+            (map.limit, map.sample_size, map.seed) = (limit, sample_size, seed);
+            if limit.or(sample_size).is_none() {
+                // A map draws fewer points unless --limit gives their number.
+                map.limit = Some(space.rows.iter().max().copied().unwrap_or(0));
+            }
+            map.out = "map.svg".into();
+        }
+        line(&map)
     }
 
     /// The curves over training, as numbers; of a model, retrieval layer by layer.
     pub(crate) fn emergence(&self, layer: usize) -> String {
         if !self.space.is_given() {
-            let pair = owned(&["--pair", &self.space.pair, "--layers", &layer.to_string()]);
-            let model = owned(&["map", "--figure", "emergence", "--model", &self.run]);
-            return line([model, pair, owned(&["--out", "emergence.csv"])].concat());
+            return line(&MapCommand {
+                figure: Some(NamedFigure::Emergence),
+                model: Some(self.run.as_str().into()),
+                pair: Some(self.space.pair.clone()),
+                layers: commands::models::Layers::one(layer),
+                out: "emergence.csv".into(),
+                ..MapCommand::unset()
+            });
         }
-        let retrieve = owned(&["retrieve", "--model", &self.weights.model]);
-        line([retrieve, self.files("--parallel"), self.rows()].concat())
+        let mut retrieve = Retrieve::unset();
+        retrieve.text.models = vec![self.weights.model.as_str().into()];
+        retrieve.text.parallel.clone_from(&self.space.files);
+        (retrieve.text.rows, retrieve.seed) = self.rows();
+        line(&retrieve)
     }
 
     pub(crate) fn neighbours(&self, (lang, text): (&str, &str), k: usize, center: bool) -> String {
-        let model = owned(&["neighbours", "--model", &self.weights.model, "--lang", lang]);
-        let center = if center { owned(&["--center"]) } else { vec![] };
-        let top = owned(&["--top", &k.to_string(), text]);
-        let among = match self.space.kind {
-            PointKind::Sentences => [self.files("--text"), self.rows()].concat(),
-            PointKind::Words => self.vocab("--max-vocab"),
+        let mut request = Neighbours {
+            queries: vec![text.to_owned()],
+            lang: lang.to_owned(),
+            model: Some(self.weights.model.as_str().into()),
+            center,
+            top: k,
+            ..Neighbours::unset()
         };
-        line([model, among, center, top].concat())
+        match self.space.kind {
+            PointKind::Sentences => {
+                request.texts.clone_from(&self.space.files);
+                (request.rows, request.seed) = self.rows();
+            }
+            PointKind::Words => {
+                request.vocab.clone_from(&self.space.languages);
+                request.max_vocab = WORDS;
+            }
+        }
+        line(&request)
     }
 
     /// With the command that computes the means, where no file has them.
@@ -119,34 +127,49 @@ impl CommandPlace<'_> {
         means: Option<&str>,
     ) -> String {
         let file = means.unwrap_or("means.safetensors");
-        let model = owned(&["shift", "translate", "--model", &self.weights.model, "--means", file]);
-        let layer = layer.to_string();
-        let direction = owned(&["--from", from, "--to", to, "--layer", &layer]);
-        let kind = if kind == "mean" { vec![] } else { owned(&["--shift-kind", kind]) };
-        let alphas = owned(&[&format!("--alpha={alphas}"), text]);
-        let translate = line([model, direction, kind, alphas].concat());
+        let mut translate = Translate {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            layer,
+            shift_kind: ShiftKind::parse(kind).unwrap_or(ShiftKind::Mean),
+            alpha: alphas.split(',').filter_map(|alpha| alpha.parse().ok()).collect(),
+            sentence: vec![text.to_owned()],
+            ..Translate::unset()
+        };
+        translate.measured.model.model = self.weights.model.as_str().into();
+        translate.measured.means = Some(file.into());
+        let translate = line(&translate);
         if means.is_some() {
             return translate;
         }
-        let means = owned(&["shift", "means", "--model", &self.weights.model, "--lines"]);
+        let mut means = MeansOf { out: file.into(), ..MeansOf::unset() };
+        means.model.model = self.weights.model.as_str().into();
+        means.text.texts.clone_from(&self.space.files);
+        let sentences = &mut means.text.sentences;
+        sentences.lines = true;
         let Selection { take, seed, .. } = means_selection(self.space);
-        let rows = match take {
-            Subset::All => vec![],
-            Subset::First(size) => owned(&["--limit", &size.to_string()]),
+        match take {
+            Subset::All => {}
+            Subset::First(size) => sentences.rows.limit = Some(size as usize),
             Subset::Sample(size) => {
-                owned(&["--sample-size", &size.to_string(), "--seed", &seed.to_string()])
+                sentences.rows.sample_size = Some(size as usize);
+                means.text.seed = seed;
             }
-        };
-        let means = [means, self.files("--text"), rows, owned(&["--out", file])].concat();
-        format!("{} && {translate}", line(means))
+        }
+        format!("{} && {translate}", line(&means))
     }
 
     pub(crate) fn cka(&self, other: &WeightsChoice) -> String {
-        let mut words = owned(&["cka", "--model", &self.weights.model]);
+        let mut request = Cka::unset();
+        let text = &mut request.sides.text;
+        text.models = vec![self.weights.model.as_str().into()];
         if other != self.weights {
-            words.extend(owned(&["--model", &other.model]));
+            text.models.push(other.model.as_str().into());
         }
-        let rows = if self.space.is_given() { self.rows() } else { vec![] };
-        line([words, self.files("--parallel"), rows].concat())
+        text.parallel.clone_from(&self.space.files);
+        if self.space.is_given() {
+            (text.rows, request.seed) = self.rows();
+        }
+        line(&request)
     }
 }

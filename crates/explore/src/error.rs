@@ -1,7 +1,6 @@
 //! Why a request has no answer: what the page shows, and the status by which it knows.
 
-use std::fmt::Write as _;
-
+use commands::failure::explained;
 use terms::Fault;
 
 #[derive(Debug, thiserror::Error)]
@@ -47,13 +46,7 @@ impl ApiFailure {
 
 impl<E: Fault> From<E> for ApiFailure {
     fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let _ = write!(message, ": {error}");
-            cause = error.source();
-        }
-        Self { status: if error.is_usage() { 400 } else { 500 }, message }
+        Self { status: if error.is_usage() { 400 } else { 500 }, message: explained(&error) }
     }
 }
 

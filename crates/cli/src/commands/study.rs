@@ -25,6 +25,7 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
 use commands::models::open_device;
+use commands::request::Request;
 use commands::score::task_values;
 use commands::texts::scales;
 
@@ -107,7 +108,7 @@ pub(crate) struct Show {
     name: String,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone, Serialize)]
 pub(crate) struct StudyChoice {
     /// Built-in studies, or files that end in .toml.
     #[arg(value_name = "NAME|FILE.toml", required_unless_present = "all")]
@@ -324,6 +325,11 @@ impl Show {
     }
 }
 
+impl Request for StudyChoice {
+    const NAME: &str = "study collect";
+    const REVISION: u32 = 1;
+}
+
 impl StudyChoice {
     pub(super) fn plans(&self) -> Result<Vec<StudyPlan>, Failure> {
         let names: Vec<&str> = match self.all {
@@ -394,55 +400,18 @@ impl StudyChoice {
         }
     }
 
-    /// The words of another command of `study` on the same studies.
-    pub(super) fn words(&self, command: &str) -> Result<Vec<String>, Failure> {
-        let path = |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
-        let mut words = vec!["study".to_owned(), command.to_owned()];
-        for name in &self.names {
-            words.push(match StudyFile::source(name) {
-                Some(_) => name.clone(),
-                None => path(Path::new(name))?,
-            });
+    /// The words of `study collect` on the same studies, as they can be typed in any folder.
+    pub(super) fn collecting(&self) -> Result<Vec<String>, Failure> {
+        let mut choice = self.clone();
+        for name in choice.names.iter_mut().filter(|name| StudyFile::source(name).is_none()) {
+            *name = std::path::absolute(&*name)?.display().to_string();
         }
-        words.extend(self.all.then(|| "--all".to_owned()));
-        let mut flag = |name: &str, value: String| words.push(format!("--{name}={value}"));
-        let joined = |values: &[String]| values.join(",");
-        flag("scale", self.scale.name().to_owned());
-        if !self.seeds.is_empty() {
-            flag("seeds", joined(&self.seeds.iter().map(u64::to_string).collect::<Vec<_>>()));
+        let data = choice.data.iter_mut();
+        let paths = choice.models.iter_mut().map(|(_, folder)| folder).chain(data);
+        for path in paths.chain([&mut choice.lab]) {
+            *path = std::path::absolute(&*path)?.display().to_string().into();
         }
-        if let Some(data) = &self.data {
-            flag("data", path(data)?);
-        }
-        if !self.pairs.is_empty() {
-            flag("pair", joined(&self.pairs));
-        }
-        if !self.languages.is_empty() {
-            flag("languages", joined(&self.languages));
-        }
-        if !self.altered.is_empty() {
-            flag("alter", joined(&self.altered));
-        }
-        for (name, folder) in &self.models {
-            flag("model", format!("{name}={}", path(folder)?));
-        }
-        if let Some(limit) = self.limit {
-            flag("limit", limit.to_string());
-        }
-        if !self.tasks.is_empty() {
-            flag(
-                "tasks",
-                joined(&self.tasks.iter().map(|task| task.name().to_owned()).collect::<Vec<_>>()),
-            );
-        }
-        for (name, flags) in [("pretrain", &self.pretrain), ("transfer", &self.transfer)] {
-            if let Some(flags) = flags {
-                flag(name, flags.clone());
-            }
-        }
-        flag("device", self.device.clone());
-        flag("lab", path(&self.lab)?);
-        Ok(words)
+        Ok(choice.words())
     }
 
     fn plan(self) -> Result<Outcome, Failure> {

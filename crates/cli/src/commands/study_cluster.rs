@@ -158,7 +158,7 @@ impl SubmitFlags {
             lab.enter_settings(&plans, self.settings.force)?;
         }
         let program = crate::invocation::program();
-        let collect = self.choice.words("collect")?;
+        let collect = self.choice.collecting()?;
         let submission = slurm::submit(&lab, &graph, &options, program, &collect, self.dry_run)?;
         let steps = submission.arrays.iter().map(|array| array.keys.len()).sum();
         let mut text = String::new();

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use rusqlite::{Connection, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Statement, ToSql, TransactionBehavior, params};
 
 use crate::record::{Factors, Origin, Record, TextRecord};
 
@@ -285,31 +285,13 @@ fn add_records(
     records: &[Record],
     slot: Option<&str>,
 ) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare(
-        "INSERT OR REPLACE INTO records (study, scale, seed, step, command, build, finished_at, \
-         factors, measure, value, signature, files, blake3, slot) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-    )?;
-    for record in records {
+    let columns = "measure, factors, value, signature, files";
+    let mut insert = RowInsert::into_table(connection, "records", columns, slot)?;
+    records.iter().try_for_each(|record| {
         let Record { origin, measure, factors, value, signature, files } = record;
-        insert.execute(params![
-            origin.study,
-            origin.scale,
-            origin.seed.cast_signed(),
-            origin.step,
-            origin.command,
-            origin.build,
-            origin.finished_at.cast_signed(),
-            in_json(factors),
-            measure,
-            value,
-            signature,
-            in_json(files),
-            digest(record),
-            slot,
-        ])?;
-    }
-    Ok(())
+        let (factors, files) = (in_json(factors), in_json(files));
+        insert.row(origin, params![measure, factors, value, signature, files], digest(record))
+    })
 }
 
 fn add_texts(
@@ -317,29 +299,42 @@ fn add_texts(
     texts: &[TextRecord],
     slot: Option<&str>,
 ) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare(
-        "INSERT OR REPLACE INTO texts (study, scale, seed, step, command, build, finished_at, \
-         factors, name, text, blake3, slot) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    )?;
-    for record in texts {
+    let mut insert = RowInsert::into_table(connection, "texts", "name, factors, text", slot)?;
+    texts.iter().try_for_each(|record| {
         let TextRecord { origin, name, factors, text } = record;
-        insert.execute(params![
-            origin.study,
-            origin.scale,
-            origin.seed.cast_signed(),
-            origin.step,
-            origin.command,
-            origin.build,
-            origin.finished_at.cast_signed(),
-            in_json(factors),
-            name,
-            text,
-            digest(record),
-            slot,
-        ])?;
+        insert.row(origin, params![name, in_json(factors), text], digest(record))
+    })
+}
+
+/// Adds rows to a table: the columns of every table, and those of this one.
+struct RowInsert<'a> {
+    statement: Statement<'a>,
+    slot: Option<&'a str>,
+}
+
+impl<'a> RowInsert<'a> {
+    fn into_table(
+        connection: &'a Connection,
+        table: &str,
+        columns: &str,
+        slot: Option<&'a str>,
+    ) -> rusqlite::Result<Self> {
+        let count = 9 + columns.split(',').count();
+        let places = (1..=count).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ");
+        let statement = connection.prepare(&format!(
+            "INSERT OR REPLACE INTO {table} (study, scale, seed, step, command, build, finished_at, \
+             blake3, slot, {columns}) VALUES ({places})"
+        ))?;
+        Ok(Self { statement, slot })
     }
-    Ok(())
+
+    fn row(&mut self, origin: &Origin, own: &[&dyn ToSql], digest: String) -> rusqlite::Result<()> {
+        let Origin { study, scale, seed, step, command, build, finished_at } = origin;
+        let (seed, finished_at) = (seed.cast_signed(), finished_at.cast_signed());
+        let common: [&dyn ToSql; 9] =
+            [study, scale, &seed, step, command, build, &finished_at, &digest, &self.slot];
+        self.statement.execute(&*[&common, own].concat()).map(drop)
+    }
 }
 
 /// The digest of a row: of all that is read of it.

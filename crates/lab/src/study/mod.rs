@@ -24,6 +24,7 @@ mod settings;
 mod shared_text;
 mod sizes;
 mod step;
+mod system_planner;
 mod systems;
 
 pub use commands::measured::{Extractor, Measurement, StepResults, TextSample};

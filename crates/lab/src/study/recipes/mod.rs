@@ -11,7 +11,7 @@ mod words;
 pub(super) use tasks::transfer;
 
 use super::error::Result;
-use super::plan::SystemPlanner;
+use super::system_planner::SystemPlanner;
 use super::systems::PlannedSystem;
 
 /// An evaluation that is no task.

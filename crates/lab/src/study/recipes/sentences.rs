@@ -15,7 +15,7 @@ use commands::texts::{ColumnsFlag, RowFlags};
 
 use crate::study::error::Result;
 use crate::study::materials::ParallelFiles;
-use crate::study::plan::SystemPlanner;
+use crate::study::system_planner::SystemPlanner;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{EncoderPair, PlannedSystem};
 

@@ -12,7 +12,7 @@ use super::sentences::compared;
 use crate::study::error::Result;
 use crate::study::file::SystemKind;
 use crate::study::materials::test_columns;
-use crate::study::plan::SystemPlanner;
+use crate::study::system_planner::SystemPlanner;
 use crate::study::step::{CommandArg, StepDraft, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 

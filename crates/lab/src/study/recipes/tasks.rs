@@ -16,7 +16,7 @@ use super::shift::means;
 use crate::record::Factors;
 use crate::study::error::Result;
 use crate::study::materials::{TaskFiles, TaskUse};
-use crate::study::plan::{EvaluationContext, SystemPlanner};
+use crate::study::system_planner::{EvaluationContext, SystemPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{EncoderPair, PlannedEncoder, PlannedSystem};
 
