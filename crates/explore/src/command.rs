@@ -2,6 +2,7 @@
 
 use commands::cka::Cka;
 use commands::map::{MapCommand, NamedFigure, View};
+use commands::models::Layers;
 use commands::neighbours::Neighbours;
 use commands::request::Request;
 use commands::retrieve::Retrieve;
@@ -42,7 +43,8 @@ impl CommandPlace<'_> {
     pub(crate) fn space(&self, layer: usize, mode: &str, difference: bool) -> String {
         let space = self.space;
         let model = |model: &str| Some(model.into());
-        let mut map = MapCommand { model: model(&self.weights.model), ..MapCommand::unset() };
+        let mut map = MapCommand::unset();
+        map.model = model(&self.weights.model);
         let (RowFlags { limit, sample_size }, seed) = self.rows();
         if difference && space.kind == PointKind::Sentences {
             map.figure = Some(NamedFigure::Layers);
@@ -53,7 +55,7 @@ impl CommandPlace<'_> {
             map.out = "layers.svg".into();
             return line(&map);
         }
-        map.layers = commands::models::Layers::one(layer);
+        map.layers = Layers::one(layer);
         map.view = View::named(mode).unwrap_or(View::Raw);
         if space.kind == PointKind::Words {
             (map.vocab, map.limit) = (space.languages.clone(), Some(WORDS));
@@ -78,14 +80,12 @@ impl CommandPlace<'_> {
     /// The curves over training, as numbers; of a model, retrieval layer by layer.
     pub(crate) fn emergence(&self, layer: usize) -> String {
         if !self.space.is_given() {
-            return line(&MapCommand {
-                figure: Some(NamedFigure::Emergence),
-                model: Some(self.run.as_str().into()),
-                pair: Some(self.space.pair.clone()),
-                layers: commands::models::Layers::one(layer),
-                out: "emergence.csv".into(),
-                ..MapCommand::unset()
-            });
+            let mut map = MapCommand::unset();
+            (map.figure, map.model) =
+                (Some(NamedFigure::Emergence), Some(self.run.as_str().into()));
+            (map.pair, map.layers) = (Some(self.space.pair.clone()), Layers::one(layer));
+            map.out = "emergence.csv".into();
+            return line(&map);
         }
         let mut retrieve = Retrieve::unset();
         retrieve.text.models = vec![self.weights.model.as_str().into()];
@@ -95,14 +95,10 @@ impl CommandPlace<'_> {
     }
 
     pub(crate) fn neighbours(&self, (lang, text): (&str, &str), k: usize, center: bool) -> String {
-        let mut request = Neighbours {
-            queries: vec![text.to_owned()],
-            lang: lang.to_owned(),
-            model: Some(self.weights.model.as_str().into()),
-            center,
-            top: k,
-            ..Neighbours::unset()
-        };
+        let mut request = Neighbours::unset();
+        (request.queries, request.lang) = (vec![text.to_owned()], lang.to_owned());
+        request.model = Some(self.weights.model.as_str().into());
+        (request.center, request.top) = (center, k);
         match self.space.kind {
             PointKind::Sentences => {
                 request.texts.clone_from(&self.space.files);

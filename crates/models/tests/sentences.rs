@@ -134,7 +134,7 @@ fn vectors_of_minilm_are_those_of_sentence_transformers() {
         // The first columns are kept; the length of the whole is 1.
         let length: f32 = ours.iter().map(|x| x * x).sum();
         assert!((length - 1.0).abs() < 1e-5, "{text}");
-        let far = distance(&[ours[..theirs.len()].to_vec()], &[theirs.clone()]);
+        let far = distance(&[ours[..theirs.len()].to_vec()], std::slice::from_ref(theirs));
         assert!(far < 1e-4, "{text}: {far:.1e}");
     }
 }

@@ -207,7 +207,7 @@ impl Bench<'_> {
         let old = fs::read(&file).map_err(text)?;
         let change = Change::draw(&old, &mut rng);
         let (before, mut read, mut changed) = (rng.random_range(0..*reads), 0, false);
-        let watch = Watch::of(&[file.clone()])?;
+        let watch = Watch::of(std::slice::from_ref(&file))?;
         let mut running = self.start_reading(artefact, &folder)?;
         let watched = watch.each_read(&mut running, |_| {
             if read == before {

@@ -363,7 +363,7 @@ fn saved_states(folder: &Path) -> Verdict {
     let line = first["text"].as_str().unwrap_or("x").to_owned();
     let words: Vec<&str> = line.split_whitespace().collect();
     model.sentences(&language)?.words(&words)?;
-    vectors_of(&mut model, &language, &[line.clone()])
+    vectors_of(&mut model, &language, std::slice::from_ref(&line))
 }
 
 fn torch(path: &Path) -> Verdict {

@@ -233,7 +233,13 @@ impl StudyPlanner<'_> {
     }
 
     /// The same of a step that all systems share: once.
-    pub(super) fn read_once(&mut self, step: StepId, extractor: Extractor, seed: u64, factors: Factors) {
+    pub(super) fn read_once(
+        &mut self,
+        step: StepId,
+        extractor: Extractor,
+        seed: u64,
+        factors: Factors,
+    ) {
         let known = |one: &Extraction| {
             one.step == step
                 && one.extractor == extractor

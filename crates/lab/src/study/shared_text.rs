@@ -99,7 +99,7 @@ impl TextSettings {
                 .cloned()
         };
         let number = |table: &str, name: &str| u64::try_from(key(table, name)?.as_integer()?).ok();
-        let sample = words().filter_map(|word| word.strip_prefix(SAMPLE)).last();
+        let sample = words().filter_map(|word| word.strip_prefix(SAMPLE)).next_back();
         let sample = match sample {
             Some(sample) => Some(sample.parse().ok()?),
             None => number("text", "sample"),

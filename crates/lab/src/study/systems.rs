@@ -14,10 +14,10 @@ use super::error::{Error, Result};
 use super::file::{Study, System, SystemKind};
 use super::materials::LanguageData;
 use super::plan::OTHER_DOMAIN;
-use super::system_planner::{EvaluationContext, SystemPlanner};
 use super::shared_text::share_text;
 use super::sizes::sentences;
 use super::step::{CommandArg, StepDraft, StepList};
+use super::system_planner::{EvaluationContext, SystemPlanner};
 
 #[derive(Clone)]
 pub(super) struct PlannedEncoder {

@@ -264,7 +264,7 @@ impl Level {
             (factor, several) if several.contains('|') => {
                 let levels = || several.split('|');
                 let first = levels().find(|level| measured(factor, level));
-                self.level = first.or(levels().last()).unwrap_or_default().to_owned();
+                self.level = first.or(levels().next_back()).unwrap_or_default().to_owned();
             }
             _ => {}
         }

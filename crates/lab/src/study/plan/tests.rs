@@ -7,17 +7,13 @@ use terms::Task;
 
 use super::*;
 use crate::build::Build;
-use crate::study::file::RealLanguages;
+use crate::study::file::{RealLanguages, StudyEvaluation};
 use crate::study::laboratory::Laboratory;
 use crate::study::one_off::OneOffOrigin;
 use crate::study::step::CPU;
 
-const BUILD: Build = Build {
-    version: String::new(),
-    commit: None,
-    target: String::new(),
-    features: String::new(),
-};
+const BUILD: Build =
+    Build { version: String::new(), commit: None, target: String::new(), features: String::new() };
 
 /// Studies some of whose evaluations need gold annotations that only invented languages have.
 const INVENTED_ONLY: [&str; 1] = ["bitext"];
@@ -100,8 +96,7 @@ fn data(folder: &Path, languages: [&str; 2]) {
     for side in ["eng", "fra"] {
         make(format!("tatoeba/tatoeba.fra-eng.{side}"));
     }
-    for name in
-        [format!("{fr}-{en}.0-5000"), format!("{fr}-{en}.5000-6500"), format!("{en}-{fr}")]
+    for name in [format!("{fr}-{en}.0-5000"), format!("{fr}-{en}.5000-6500"), format!("{en}-{fr}")]
     {
         make(format!("muse/{name}.txt"));
     }
@@ -126,10 +121,8 @@ fn every_study_can_be_asked_of_real_languages() {
             assert!(read || needed, "{name}: nothing comes of {}", step.name);
         }
     }
-    let study = Study {
-        real: Some(en_fr(&folder.path().join("none"))),
-        ..Study::find("anchors").unwrap()
-    };
+    let study =
+        Study { real: Some(en_fr(&folder.path().join("none"))), ..Study::find("anchors").unwrap() };
     let refused = planned(&study, Scale::Small).err().unwrap().to_string();
     assert!(refused.contains("text/en.*.txt.zst"), "{refused}");
 }
@@ -220,16 +213,12 @@ fn the_larger_size_is_what_the_smaller_language_has() {
     let folder = data_of(["en", "fr"]);
     let plan = |name: &str, scale: Scale, french: u64| {
         let mut counted = 0;
-        let plan = StudyPlan::of(
-            &real(folder.path(), name),
-            scale,
-            CPU,
-            &mut |language, files, most| {
+        let plan =
+            StudyPlan::of(&real(folder.path(), name), scale, CPU, &mut |language, files, most| {
                 assert!(files[0][0].ends_with(format!("text/{language}.wiki.txt.zst")));
                 counted += 1;
                 Ok(most.min(if language == "fr" { french } else { 938_160 }))
-            },
-        );
+            });
         assert!(counted <= 4, "each language once for each size");
         plan.map_err(|error| error.to_string())
     };
@@ -271,8 +260,7 @@ fn too_little_text_for_two_sizes_is_refused_before_anything_is_trained() {
 fn text_of_another_domain_is_asked_for_by_its_name() {
     let folder = data_of(["en", "fr"]);
     std::fs::remove_file(folder.path().join("text/fr.docs.txt.zst")).unwrap();
-    let refused =
-        planned(&real(folder.path(), "domain"), Scale::Tiny).err().unwrap().to_string();
+    let refused = planned(&real(folder.path(), "domain"), Scale::Tiny).err().unwrap().to_string();
     for word in ["text/fr.docs.txt.zst", "another domain", "of your own", "wiki-cc"] {
         assert!(refused.contains(word), "{word}: {refused}");
     }
@@ -404,8 +392,7 @@ fn one_encoder_of_several_real_languages_is_evaluated_on_every_target() {
         // Scores of transfer get their pair when they are read.
         let pairs = levels(&plan, "pair");
         let all = pairs.contains(&"en-de".to_owned()) && pairs.contains(&"en-fr".to_owned());
-        let read =
-            |verb: &str| commands(&plan).iter().filter(|one| one.starts_with(verb)).count();
+        let read = |verb: &str| commands(&plan).iter().filter(|one| one.starts_with(verb)).count();
         let tests = commands(&plan).iter().any(|command| {
             command.starts_with("transfer")
                 && command.contains("test-de")
@@ -447,8 +434,7 @@ fn all_encoders_of_a_study_are_measured_on_the_same_real_sentences() {
     let of = |name: &str, verb: &str| -> (Vec<String>, Vec<String>) {
         let study = Study { seeds: vec![1], ..real(folder.path(), name) };
         let plan = planned(&study, Scale::Small).unwrap();
-        let filters =
-            commands(&plan).into_iter().filter(|one| one.starts_with("corpus filter"));
+        let filters = commands(&plan).into_iter().filter(|one| one.starts_with("corpus filter"));
         let filters: Vec<String> = filters.collect();
         for filter in &filters {
             assert!(filter.contains("--max-tokens 254"), "{filter}");
@@ -491,9 +477,8 @@ fn no_encoder_is_trained_on_sentences_that_it_is_tested_on() {
         let study = Study { seeds: vec![1], ..real(folder.path(), name) };
         let plan = planned(&study, scale).unwrap();
         let commands = commands(&plan);
-        let of = |verb: &str| {
-            commands.iter().filter(|one| one.starts_with(verb)).collect::<Vec<_>>()
-        };
+        let of =
+            |verb: &str| commands.iter().filter(|one| one.starts_with(verb)).collect::<Vec<_>>();
         let excluded = of("corpus exclude");
         for language in ["en", "fr"] {
             let own = |one: &&&String| one.contains(&format!("--text {language}="));
@@ -513,11 +498,7 @@ fn no_encoder_is_trained_on_sentences_that_it_is_tested_on() {
             assert!(plan.extractions.iter().any(said), "{name}, {language}");
         }
         for verb in ["pretrain", "vocab train", "corpus prepare", "vectors word2vec", "words"] {
-            assert!(
-                of(verb).iter().all(|one| !one.contains("/text/")),
-                "{name}: {:#?}",
-                of(verb)
-            );
+            assert!(of(verb).iter().all(|one| !one.contains("/text/")), "{name}: {:#?}", of(verb));
         }
     }
 }
@@ -544,9 +525,9 @@ fn what_is_skipped_names_the_file_that_is_missing() {
     let whole = |one: &String| one.contains("en-fr.0-5000.txt") && one.contains(" --reversed");
     assert!(!aligned.is_empty() && aligned.iter().all(whole), "{aligned:?}");
     std::fs::remove_file(file("muse/en-fr.5000-6500.txt")).unwrap();
-    ["dev", "test"].iter().for_each(|part| {
-        std::fs::remove_file(file(&format!("ner/panx-{part}-fr.tsv"))).unwrap()
-    });
+    ["dev", "test"]
+        .iter()
+        .for_each(|part| std::fs::remove_file(file(&format!("ner/panx-{part}-fr.tsv"))).unwrap());
     let skipped = planned(&study, Scale::Tiny).unwrap().skipped;
     assert_eq!(skipped.len(), 2, "{skipped:?}");
     let names = ["muse/fr-en.0-5000.txt", "no ", "muse/en-fr.5000-6500.txt"];
@@ -569,8 +550,7 @@ fn each_direction_of_real_languages_has_its_own_test_dictionary() {
         ..Study::find("align-many").unwrap()
     };
     let commands = commands(&planned(&study, Scale::Small).unwrap());
-    let many: Vec<&String> =
-        commands.iter().filter(|one| one.starts_with("align many")).collect();
+    let many: Vec<&String> = commands.iter().filter(|one| one.starts_with("align many")).collect();
     assert!(!many.is_empty());
     for command in many {
         for (direction, there) in [("fr-en", 1), ("en-fr", 1), ("de-en", 1), ("en-de", 0)] {
@@ -662,10 +642,7 @@ fn a_given_model_is_evaluated_at_its_own_depth() {
         two.extractions.iter().map(|extraction| extraction.seed).collect();
     assert_eq!(seeds, [1, 2].into());
     let nothing = planned(&study(&[folder.path()]), Scale::Tiny).err().unwrap().to_string();
-    assert!(
-        nothing.contains("the model mbert") && nothing.contains("holds no model"),
-        "{nothing}"
-    );
+    assert!(nothing.contains("the model mbert") && nothing.contains("holds no model"), "{nothing}");
 }
 
 #[test]
@@ -724,9 +701,7 @@ fn entities_are_learned_and_tested_on_one_data_set() {
         let transfers = commands.iter().filter(|one| one.starts_with("transfer --task ner"));
         let words =
             transfers.flat_map(|one| one.split(" --")).filter(|word| word.contains("/ner/"));
-        words
-            .map(|word| word.replace(&format!("{}/ner/", folder.path().display()), ""))
-            .collect()
+        words.map(|word| word.replace(&format!("{}/ner/", folder.path().display()), "")).collect()
     };
     let of = |files: &[&str]| files.iter().map(|&file| file.to_owned()).collect();
     add("msra-test-zh.txt");
@@ -741,10 +716,7 @@ fn entities_are_learned_and_tested_on_one_data_set() {
     }
     std::fs::remove_file(file("panx-dev-zh.tsv")).unwrap();
     let skipped = planned("anchors").skipped.join("; ");
-    assert!(
-        skipped.contains("ner/msra-test-zh.txt is of another data set than en's"),
-        "{skipped}"
-    );
+    assert!(skipped.contains("ner/msra-test-zh.txt is of another data set than en's"), "{skipped}");
     assert!(read("anchors").is_empty());
     ["train", "dev", "test"].iter().for_each(|part| add(&format!("conll2003-{part}-en.txt")));
     let conll = [
@@ -773,10 +745,7 @@ fn the_source_is_not_tested_on_what_its_epoch_is_chosen_on() {
     let halves = transfers(&study);
     assert!(!halves.is_empty());
     for command in halves {
-        assert!(
-            command.contains("--halves en=") && command.contains("--test fr="),
-            "{command}"
-        );
+        assert!(command.contains("--halves en=") && command.contains("--test fr="), "{command}");
         assert!(!command.contains("--dev en=") && !command.contains("--test en="), "{command}");
     }
     std::fs::write(folder.path().join("ner/wikiann-test-en.txt"), "").unwrap();
@@ -809,10 +778,7 @@ fn panlex_is_preferred_and_domains_are_of_equal_size() {
             let commands = commands(&plan);
             commands.iter().filter(|one| one.contains(preset)).filter(equal).count()
         };
-        assert_eq!(
-            ["--preset default ", "--preset wiki-cc "].map(|of| trained(of, true)),
-            [1; 2]
-        );
+        assert_eq!(["--preset default ", "--preset wiki-cc "].map(|of| trained(of, true)), [1; 2]);
         assert_eq!(trained("--preset default ", false), all, "{name}");
         let conditions = levels(&plan, "condition");
         assert!(

@@ -15,8 +15,8 @@ use commands::texts::{ColumnsFlag, RowFlags};
 
 use crate::study::error::Result;
 use crate::study::materials::ParallelFiles;
-use crate::study::system_planner::SystemPlanner;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
+use crate::study::system_planner::SystemPlanner;
 use crate::study::systems::{EncoderPair, PlannedSystem};
 
 fn retrieve(

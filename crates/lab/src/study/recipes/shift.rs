@@ -12,8 +12,8 @@ use super::sentences::compared;
 use crate::study::error::Result;
 use crate::study::file::SystemKind;
 use crate::study::materials::test_columns;
-use crate::study::system_planner::SystemPlanner;
 use crate::study::step::{CommandArg, StepDraft, StepList};
+use crate::study::system_planner::SystemPlanner;
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
 const WEIGHTS: [f32; 8] = [-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0];

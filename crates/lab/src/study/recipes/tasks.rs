@@ -16,8 +16,8 @@ use super::shift::means;
 use crate::record::Factors;
 use crate::study::error::Result;
 use crate::study::materials::{TaskFiles, TaskUse};
-use crate::study::system_planner::{EvaluationContext, SystemPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
+use crate::study::system_planner::{EvaluationContext, SystemPlanner};
 use crate::study::systems::{EncoderPair, PlannedEncoder, PlannedSystem};
 
 /// The layer at which the target is shifted, the sixth of twelve in Liu et al. 2020; it and all below are frozen.

@@ -10,8 +10,8 @@ use commands::words::Words as WordVectors;
 use crate::study::error::Result;
 use crate::study::file::SystemKind;
 use crate::study::materials::WordDictionaries;
-use crate::study::system_planner::SystemPlanner;
 use crate::study::step::{CommandArg, StepDraft, StepList};
+use crate::study::system_planner::SystemPlanner;
 use crate::study::systems::{PlannedEncoder, PlannedSystem, words_of};
 
 /// Plans the contextual vectors of a language's words, averaged, at every layer.
