@@ -71,7 +71,7 @@ macro_rules! sentences {
 }
 
 /// Models as others write them.
-const FIXTURES: [(&str, &[u8]); 25] = [
+const FIXTURES: [(&str, &[u8]); 27] = [
     ("twice.tsv", b"eins\tone\nein\tone\n"),
     ("new.bin", fixture!("new.bin")),
     ("old.bin", fixture!("old.bin")),
@@ -97,6 +97,8 @@ const FIXTURES: [(&str, &[u8]); 25] = [
     ("sentences/1_Pooling/config.json", sentences!("1_Pooling/config.json")),
     ("sentences/2_Dense/config.json", sentences!("2_Dense/config.json")),
     ("sentences/2_Dense/model.safetensors", sentences!("2_Dense/model.safetensors")),
+    ("sentences/3_Dense/config.json", sentences!("3_Dense/config.json")),
+    ("sentences/3_Dense/model.safetensors", sentences!("3_Dense/model.safetensors")),
 ];
 
 /// Makes everything in the folder `place.base`.
