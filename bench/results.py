@@ -72,7 +72,8 @@ def document():
         parts += [row(record) for record in records if record["group"] == group] + [""]
     parts += [REAL, real.table(), "", "## Notes\n"]
     for note in sorted((HERE / "notes").glob("*.md")):
-        title = note.read_text().split("\n", 1)[0].removeprefix("# ")
+        # A title states findings; the list has the first.
+        title = note.read_text().split("\n", 1)[0].removeprefix("# ").split("; ")[0]
         parts.append(f"- {note.name[:10]} [{title}](notes/{note.name})")
     return "\n".join(parts) + "\n"
 
