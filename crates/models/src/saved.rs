@@ -158,7 +158,7 @@ impl SavedStates {
         Ok(rows)
     }
 
-    fn find(&self, language: usize, text: &str) -> Result<&(Range<u32>, Option<Vec<u32>>)> {
+    fn find(&self, language: usize, text: &str) -> Result<&SavedRows> {
         let text = key(text);
         self.sentences.get(&(language, text.clone())).ok_or_else(|| {
             let reason = format!("has no states of `{text}` in {}", self.languages[language]);
